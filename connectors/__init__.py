@@ -1,0 +1,1 @@
+"""Peers: one codec, one transport and one short connector each."""

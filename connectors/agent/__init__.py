@@ -1,0 +1,1 @@
+"""The embedded voice agent: a real server with a truth log. No client imports it."""

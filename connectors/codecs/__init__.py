@@ -1,0 +1,1 @@
+"""Wire protocols, sans-IO: bytes to events and commands to bytes, client and server side."""

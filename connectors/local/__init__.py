@@ -1,0 +1,1 @@
+"""Models in a worker process of their own, stamped on the same clock."""

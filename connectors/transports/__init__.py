@@ -1,0 +1,1 @@
+"""Bytes over sockets and pipes, stamped at once; no protocol is parsed here."""

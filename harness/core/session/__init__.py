@@ -1,0 +1,1 @@
+"""The session directory: the seam between measuring and scoring."""

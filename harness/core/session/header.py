@@ -1,0 +1,69 @@
+"""`session.json`: who measured whom, how, on which machine, and what the harness knows of its own error."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from harness.core.clock import WallAnchor
+from harness.core.profile import Profile
+
+SCHEMA = 1
+"""Version of the session directory. Version 1 holds turn peers, continuous peers (no turns), RTP packets and live
+clock anchors. A change that is not purely additive bumps it and adds a migration."""
+
+
+class ClockInfo(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    resolution_ns: int
+
+
+class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The peer as it was asked for. config: resolved options, without secrets."""
+
+    kind: str
+    label: str
+    version: str
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class AudioInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One audio file of the session: mono PCM16. sha256: over the little-endian samples."""
+
+    file: str
+    rate_hz: int
+    samples: int = 0
+    sha256: str = ""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about a session that is not an event.
+
+    mode: who ends the user's turn (`upload`: the whole query in one request). chunk_samples: size of the user chunks.
+    commit_after: what a manual commit follows. queries: the turns that the runner set out to run, by id. warmup: left
+    out of every figure. events, dropped: counts at the end; dropped > 0 taints every row. complete: false until the writer has closed the session.
+    imported: made from recordings of others, by this tool.
+    """
+
+    schema: int = SCHEMA
+    session: str
+    peer: PeerInfo
+    mode: Literal["manual", "vad", "upload", "none"]
+    profile: Profile
+    clock: ClockInfo
+    anchor: WallAnchor
+    machine: dict[str, Any] = msgspec.field(default_factory=dict)
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
+    chunk_samples: int = 0
+    commit_after: Literal["speech", "clip"] = "speech"
+    queries: tuple[str, ...] = ()
+    repeat: int = 0
+    warmup: bool = False
+    user: AudioInfo
+    agent: AudioInfo
+    events: int = 0
+    dropped: int = 0
+    complete: bool = False
+    imported: str = ""
+    firstpacket: str = ""

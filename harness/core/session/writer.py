@@ -1,0 +1,92 @@
+"""Writing one session directory. Lives in the writer process while measuring; importers use it directly.
+
+The directory is called `<id>.partial` until `close` has put everything on disk, then it is renamed: whatever stands
+under its final name is whole, and a killed run leaves only partials behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from harness.core.events import AudioReceived, AudioSent, Event, encode_event
+from harness.core.session.audio_file import AudioWriter
+from harness.core.session.header import AudioInfo, Header
+
+PARTIAL = ".partial"
+
+
+class SessionWriter:
+    """Appends events, in the order in which they come, and the audio that they carry.
+
+    Raises OSError when the disk fails; the partial directory then stays for a look.
+    """
+
+    def __init__(self, sessions: Path, header: Header) -> None:
+        self.final = sessions / header.session
+        self.partial = sessions / (header.session + PARTIAL)
+        self._header = header
+        self._seq = 0
+        if self.partial.exists():
+            shutil.rmtree(self.partial)
+        self.partial.mkdir(parents=True)
+        self._write_header(header)
+        self._events = (self.partial / "events.jsonl").open("wb", buffering=1 << 16)
+        self._user: AudioWriter | None = None
+        self._agent: AudioWriter | None = None
+
+    def append(self, event: Event) -> None:
+        """Write one event; number it; move its audio into the file and its sample range into the line."""
+        if isinstance(event, AudioSent):
+            if event.pcm:
+                self._user = self._user or self._audio(self._header.user)
+                self._user.append(event.pcm)
+            event = msgspec.structs.replace(event, seq=self._seq, pcm=b"")
+        elif isinstance(event, AudioReceived):
+            start = event.sample
+            if event.pcm:
+                if self._agent is None:
+                    info = msgspec.structs.replace(self._header.agent, rate_hz=event.rate_hz)
+                    self._agent = self._audio(info)
+                start = self._agent.append(event.pcm)
+            event = msgspec.structs.replace(event, seq=self._seq, sample=start, pcm=b"")
+        else:
+            event = msgspec.structs.replace(event, seq=self._seq)
+        self._events.write(encode_event(event) + b"\n")
+        self._seq += 1
+
+    def wire(self, line: bytes) -> None:
+        """Keep one raw frame, already a JSON line, in `wire.jsonl` (protocol debugging)."""
+        with (self.partial / "wire.jsonl").open("ab") as file:
+            file.write(line + b"\n")
+
+    def flush(self) -> None:
+        self._events.flush()
+
+    def close(self, dropped: int = 0) -> Header:
+        """Put all on disk, write the final header and give the directory its name."""
+        self._events.flush()
+        os.fsync(self._events.fileno())
+        self._events.close()
+        user = self._user.close() if self._user else self._header.user
+        agent = self._agent.close() if self._agent else self._header.agent
+        header = msgspec.structs.replace(
+            self._header, user=user, agent=agent, events=self._seq, dropped=dropped, complete=True
+        )
+        self._write_header(header)
+        if self.final.exists():
+            shutil.rmtree(self.final)
+        self.partial.rename(self.final)
+        return header
+
+    def _audio(self, info: AudioInfo) -> AudioWriter:
+        return AudioWriter(self.partial / info.file, info.rate_hz)
+
+    def _write_header(self, header: Header) -> None:
+        path = self.partial / "session.json"
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(header), indent=1) + b"\n")
+        temporary.replace(path)

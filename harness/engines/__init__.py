@@ -1,0 +1,1 @@
+"""Speech engines (VAD, ASR, TTS) and the model store; everything heavy is imported on use."""

@@ -1,0 +1,1 @@
+"""Showing: terminal tables and the HTML page. Computes no metric."""

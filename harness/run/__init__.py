@@ -1,0 +1,1 @@
+"""Measuring: pacer, capture, runner, suites, calibration, replay."""
