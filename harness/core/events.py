@@ -13,6 +13,10 @@ from typing import Any, Literal
 import msgspec
 
 
+Phase = Literal["started", "dns", "tcp", "tls", "upgrade", "ready", "configured"]
+ClosedBy = Literal["us", "peer", "network"]
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
     """Base of all events."""
 
@@ -29,13 +33,13 @@ class ConnectionPhase(Event, frozen=True, kw_only=True, tag="connection_phase"):
     `ready`: the peer said that the session exists; `configured`: our settings are in force.
     """
 
-    phase: Literal["started", "dns", "tcp", "tls", "upgrade", "ready", "configured"]
+    phase: Phase
 
 
 class ConnectionClosed(Event, frozen=True, kw_only=True, tag="connection_closed"):
     """The connection is gone. by: who closed it."""
 
-    by: Literal["us", "peer", "network"]
+    by: ClosedBy
     code: int | None = None
     reason: str = ""
 

@@ -14,8 +14,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What a peer can do, as its connector declares it.
 
     pacing: `burst` (audio comes faster than real time), `paced` (in real time), `input_clocked` (only while input
-    flows). turns: the turn modes that it has; the first is the default. continuous: its audio never stops (no turns on the
-    wire), so `first_packet` is undefined. flush_on: event types that empty the listener's playout queue.
+    flows). turns: the turn modes that it has; the first is the default. continuous: its audio never stops (no turns
+    on the wire), so `first_packet` is undefined. flush_on: event types that empty the listener's playout queue.
     text: the order of the text stream against the audio.
     chunk_ms: the chunk size that the peer wants (None: ours).
     """

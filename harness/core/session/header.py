@@ -42,7 +42,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: who ends the user's turn (`upload`: the whole query in one request). chunk_samples: size of the user chunks.
     commit_after: what a manual commit follows. queries: the turns that the runner set out to run, by id. warmup: left
-    out of every figure. events, dropped: counts at the end; dropped > 0 taints every row. complete: false until the writer has closed the session.
+    out of every figure. events, dropped: counts at the end; dropped > 0 taints every row. complete: false until the
+    writer has closed the session.
     imported: made from recordings of others, by this tool.
     """
 

@@ -1,0 +1,136 @@
+"""The embedded agent as a peer: starts its server in a process of its own and speaks OpenAI Realtime to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import tempfile
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+import msgspec
+
+from connectors.openai import OpenAIConnection, OpenAIRealtime
+from harness.core.clock import Clock
+from harness.core.commands import Configure
+from harness.core.connector import PeerOptions, Sink
+from harness.core.errors import ConfigError, ConnectorError
+from harness.core.profile import Profile
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+CLIENT_SETTINGS = ("silence_ms", "transcribe", "session", "dialect")
+OWN_SETTINGS = ("tls", "truth")
+
+
+class Listening(msgspec.Struct, frozen=True):
+    """The one line that the agent prints when it listens."""
+
+    url: str
+    pid: int
+    ca: str | None = None
+
+
+class EmbeddedAgent:
+    """The embedded voice agent, started here on 127.0.0.1; `--set` takes its knobs (`firstpacket serve --help`)."""
+
+    kind: ClassVar[str] = "agent"
+    version: ClassVar[str] = "1"
+
+    def __init__(self, options: PeerOptions, clock: Clock) -> None:
+        if options.target:
+            raise ConfigError("the embedded agent takes no target; settings go into --set key=value")
+        self._options = options
+        self._clock = clock
+        self._client = {k: v for k, v in options.settings.items() if k in CLIENT_SETTINGS}
+        self._knobs = {k: v for k, v in options.settings.items() if k not in CLIENT_SETTINGS + OWN_SETTINGS}
+        if "dialect" in self._client:
+            self._knobs["dialect"] = self._client["dialect"]
+        self._tls = options.settings.get("tls", "false").lower() in ("1", "true", "yes")
+        self.truth = options.settings.get("truth")
+        self._process: asyncio.subprocess.Process | None = None
+        self._peer: OpenAIRealtime | None = None
+
+    @property
+    def label(self) -> str:
+        return "agent"
+
+    @property
+    def profile(self) -> Profile:
+        paced = self._knobs.get("delivery") == "paced"
+        return Profile(
+            pacing="paced" if paced else "burst",
+            turns=("vad", "manual"),
+            user_transcript=False,
+            cancel=True,
+            truncate=True,
+            history=True,
+        )
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"tls": self._tls, **self._client, **self._knobs}
+
+    async def __aenter__(self) -> Self:
+        command = [sys.executable, "-m", "connectors.agent", "--port", "0", "--exit-with-stdin"]
+        for key, value in self._knobs.items():
+            command += ["--set", f"{key}={value}"]
+        if self._tls:
+            command.append("--tls")
+        if self.truth:
+            command += ["--truth", self.truth]
+        with tempfile.TemporaryFile() as complaints:
+            self._process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=complaints,
+                start_new_session=True,  # Ctrl-C is ours to handle: the agent ends with our end of its input
+            )
+            listening = await self._listening(complaints)
+        settings = dict(self._client)
+        if listening.ca:
+            settings["ca"] = listening.ca
+        options = msgspec.structs.replace(self._options, target=listening.url, settings=settings, key_env=None)
+        self._peer = OpenAIRealtime(options, self._clock)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def connect(self, configure: Configure, sink: Sink) -> OpenAIConnection:
+        if self._peer is None:
+            raise ConnectorError("the embedded agent is not running", kind="connect")
+        return await self._peer.connect(configure, sink)
+
+    async def _listening(self, complaints: Any) -> Listening:
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                line = await process.stdout.readline()
+            return msgspec.json.decode(line, type=Listening)
+        except (TimeoutError, msgspec.DecodeError) as exc:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            code = await process.wait()
+            complaints.seek(0)
+            said = complaints.read().decode("utf-8", "replace").strip().splitlines()
+            why = said[-1] if said else f"exit code {code}"
+            if code == 2:
+                raise ConfigError(why) from exc
+            raise ConnectorError(f"the embedded agent did not start: {why}", kind="connect") from exc

@@ -1,0 +1,25 @@
+"""Reading `--set key=value` pairs into a frozen struct; unknown keys and wrong types are one clear line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from harness.core.errors import ConfigError, nearest
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def read_settings(kind: type[S], pairs: Mapping[str, str], peer: str) -> S:
+    """Convert string settings to `kind`. Raises ConfigError naming the key and, for an unknown one, the nearest."""
+    known = {field.name: field for field in msgspec.structs.fields(kind)}
+    for key, value in pairs.items():
+        if key not in known:
+            raise ConfigError(f"peer {peer} has no setting {key!r}: {nearest(key, known)}")
+        try:
+            msgspec.convert(value, known[key].type, strict=False)
+        except msgspec.ValidationError as exc:
+            raise ConfigError(f"--set {key}={value}: {str(exc).lower()}") from exc
+    return msgspec.convert(dict(pairs), kind, strict=False)

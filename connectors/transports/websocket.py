@@ -1,0 +1,289 @@
+"""A WebSocket client whose messages are stamped in the connection's own receive hook, before anything is decoded.
+
+No compression, messages up to 64 MiB, keep-alive by pings that measure the round trip and never kill a slow peer.
+DNS, TCP, TLS and upgrade are finished one by one and stamped. Knows no protocol above WebSocket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.frames import Frame, Opcode
+from websockets.protocol import Event as WireEvent
+
+from harness.core.clock import Clock
+from harness.core.errors import ConfigError, ConnectorError
+from harness.core.events import ClosedBy, Phase
+
+MAX_MESSAGE_BYTES = 64 << 20
+CLOSE_TIMEOUT_S = 2.0
+
+OnMessage = Callable[[bytes, bool, int, int], None]
+"""Called as (message, is_text, t_ns, first_byte_ns) inside the receive hook."""
+OnPhase = Callable[[Phase, int], None]
+"""Called as (phase, t_ns) for started, dns, tcp, tls and upgrade."""
+OnClosed = Callable[[int, ClosedBy, int | None, str], None]
+"""Called once as (t_ns, by, code, reason); by is us, peer or network."""
+
+
+class StampedConnection(ClientConnection):
+    """A websockets connection that takes the clock at every socket read and hands each message on at once."""
+
+    clock: Clock
+    on_message: OnMessage
+    on_pong: Callable[[bytes, int], None]
+    on_tls: Callable[[int], None] | None = None
+    closing = False
+    """Set by us before we say goodbye."""
+    on_closed: OnClosed
+    read_ns = 0
+    first_byte_ns = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self.on_tls is not None:
+            self.on_tls(self.clock.now_ns())
+        self.parts: list[bytes | bytearray | memoryview] = []
+        self.is_text = False
+        self.drained: list[Callable[[int], None]] = []
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.read_ns = self.clock.now_ns()
+        if not self.first_byte_ns:
+            self.first_byte_ns = self.read_ns
+        super().data_received(data)
+        if not self.parts and not self._inside_frame():
+            self.first_byte_ns = 0
+
+    def process_event(self, event: WireEvent) -> None:
+        """Take data frames and pongs here, with the stamp of the read under way; leave the rest to the library."""
+        if isinstance(event, Frame):
+            if event.opcode in (Opcode.TEXT, Opcode.BINARY):
+                self.is_text = event.opcode is Opcode.TEXT
+                self._take(event)
+                return
+            if event.opcode is Opcode.CONT:
+                self._take(event)
+                return
+            if event.opcode is Opcode.PONG:
+                self.on_pong(bytes(event.data), self.read_ns)
+        super().process_event(event)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.drained and self.transport.get_write_buffer_size() == 0:
+            waiting, self.drained = self.drained, []
+            t_ns = self.clock.now_ns()
+            for callback in waiting:
+                callback(t_ns)
+
+    def _take(self, frame: Frame) -> None:
+        if frame.fin and not self.parts:
+            data = frame.data
+        else:
+            self.parts.append(frame.data)
+            if not frame.fin:
+                return
+            data, self.parts = b"".join(self.parts), []
+        first_ns, self.first_byte_ns = self.first_byte_ns or self.read_ns, self.read_ns
+        self.on_message(bytes(data), self.is_text, self.read_ns, first_ns)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        t_ns = self.clock.now_ns()
+        super().connection_lost(exc)
+        received = self.protocol.close_rcvd
+        if self.closing and not self.protocol.close_rcvd_then_sent:
+            by: ClosedBy = "us"
+        else:
+            by = "peer" if received is not None else "network"
+        code, reason = (received.code, received.reason) if received else (None, str(exc or ""))
+        self.on_closed(t_ns, by, code, reason)
+
+    def _inside_frame(self) -> bool:
+        """Whether the parser is suspended inside a frame, even right after a header."""
+        step: Any = self.protocol.parser
+        while step is not None:
+            if getattr(step, "__qualname__", "") == "Frame.parse":
+                return True
+            step = getattr(step, "gi_yieldfrom", None)
+        return False
+
+
+class WebSocketTransport:
+    """One open WebSocket: `prepare` frames ahead, `write` without waiting, stamped messages through callbacks."""
+
+    def __init__(self, connection: StampedConnection, on_rtt: Callable[[int, int], None]) -> None:
+        self._connection = connection
+        self._on_rtt = on_rtt
+        self._pings: dict[bytes, int] = {}
+        self._ping_count = 0
+        connection.on_pong = self._ponged
+
+    def prepare(self, message: str | bytes) -> bytes:
+        """The message as one masked frame, ready to be written."""
+        text = isinstance(message, str)
+        data = message.encode() if isinstance(message, str) else message
+        return Frame(Opcode.TEXT if text else Opcode.BINARY, data).serialize(mask=True)
+
+    def write(self, frames: bytes) -> int:
+        """Write prepared frames; return the bytes that the transport still holds. Raises ConnectorError when closed."""
+        transport = self._connection.transport
+        if transport.is_closing() or self._connection.protocol.close_sent is not None:
+            raise ConnectorError("the connection is closed", kind="connect", retryable=True)
+        transport.write(frames)
+        return transport.get_write_buffer_size()
+
+    def when_drained(self, callback: Callable[[int], None]) -> None:
+        """Call `callback(t_ns)` once the write buffer is empty."""
+        if self._connection.transport.get_write_buffer_size() == 0:
+            callback(self._connection.clock.now_ns())
+        else:
+            self._connection.drained.append(callback)
+
+    def ping(self) -> None:
+        """Send a ping; its answer is reported to `on_rtt(t_ns, rtt_ns)`. A peer that never answers is left alone."""
+        payload = self._ping_count.to_bytes(4, "big")
+        self._ping_count += 1
+        with contextlib.suppress(ConnectorError):
+            frame = Frame(Opcode.PING, payload).serialize(mask=True)
+            self._pings[payload] = self._connection.clock.now_ns()
+            self.write(frame)
+
+    async def close(self) -> None:
+        """Say goodbye and wait a moment for the peer's goodbye; then drop the connection."""
+        self._connection.closing = True
+        with contextlib.suppress(ConnectionClosed, OSError, TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._connection.close()
+        self._connection.transport.abort()
+
+    def _ponged(self, payload: bytes, t_ns: int) -> None:
+        sent_ns = self._pings.pop(payload, None)
+        if sent_ns is not None:
+            self._on_rtt(t_ns, t_ns - sent_ns)
+
+
+async def open_websocket(
+    url: str,
+    *,
+    clock: Clock,
+    on_message: OnMessage,
+    on_phase: OnPhase,
+    on_rtt: Callable[[int, int], None],
+    on_closed: OnClosed,
+    headers: Mapping[str, str],
+    subprotocols: tuple[str, ...] = (),
+    tls: ssl.SSLContext | None = None,
+    timeout_s: float = 30.0,
+) -> WebSocketTransport:
+    """Connect step by step. Raises ConnectorError with the peer's own words; never repeats a header's value."""
+    parts = urlsplit(url)
+    secure = parts.scheme == "wss"
+    host, port = parts.hostname or "", parts.port or (443 if secure else 80)
+    context = (tls or ssl.create_default_context()) if secure else None
+
+    def make(*args: Any, **kwargs: Any) -> StampedConnection:
+        connection = StampedConnection(*args, **kwargs)
+        connection.clock, connection.on_message, connection.on_closed = clock, on_message, on_closed
+        connection.on_pong = lambda payload, t_ns: None
+        connection.on_tls = (lambda t_ns: on_phase("tls", t_ns)) if secure else None
+        return connection
+
+    try:
+        async with asyncio.timeout(timeout_s):
+            on_phase("started", clock.now_ns())
+            sock = await _tcp(host, port, clock, on_phase)
+            try:
+                connection = await connect(
+                    url,
+                    sock=sock,
+                    ssl=context,
+                    server_hostname=host if secure else None,
+                    create_connection=make,  # type: ignore[arg-type]
+                    additional_headers=dict(headers),
+                    subprotocols=subprotocols or None,  # type: ignore[arg-type]
+                    compression=None,
+                    max_size=MAX_MESSAGE_BYTES,
+                    max_queue=None,
+                    ping_interval=None,
+                    open_timeout=None,
+                    write_limit=0,  # zero: uvloop then writes at once instead of at the end of its turn
+                    proxy=None,
+                )
+            except BaseException:
+                sock.close()
+                raise
+            on_phase("upgrade", clock.now_ns())
+    except TimeoutError as exc:
+        raise ConnectorError(
+            f"{host}:{port} did not answer within {timeout_s:g} s", kind="timeout", retryable=True
+        ) from exc
+    except InvalidURI as exc:
+        raise ConfigError(f"{url}: not a WebSocket URL") from exc
+    except InvalidStatus as exc:
+        raise _refused(host, exc) from exc
+    except ssl.SSLError as exc:
+        why = getattr(exc, "verify_message", "") or exc.reason or exc
+        raise ConnectorError(
+            f"TLS with {host}:{port} failed: {why}; --set ca=FILE trusts a certificate of your own", kind="connect"
+        ) from exc
+    except (OSError, InvalidHandshake, EOFError) as exc:
+        raise ConnectorError(f"{host}:{port}: {_plain(exc)}", kind="connect", retryable=True) from exc
+    assert isinstance(connection, StampedConnection)
+    return WebSocketTransport(connection, on_rtt)
+
+
+async def _tcp(host: str, port: int, clock: Clock, on_phase: OnPhase) -> socket.socket:
+    """Resolve, then try each address in turn."""
+    loop = asyncio.get_running_loop()
+    try:
+        addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror as exc:
+        raise ConnectorError(f"no such host: {host}", kind="connect") from exc
+    on_phase("dns", clock.now_ns())
+    failure: OSError = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in addresses:
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            await loop.sock_connect(sock, address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as exc:
+            sock.close()
+            failure = exc
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            on_phase("tcp", clock.now_ns())
+            return sock
+    raise failure
+
+
+def _refused(host: str, exc: InvalidStatus) -> ConnectorError:
+    status = exc.response.status_code
+    body = " ".join((exc.response.body or b"")[:300].decode("utf-8", "replace").split())
+    hint = {
+        401: "the key is wrong or missing",
+        403: "the key may not use this",
+        404: "no such path or model",
+        429: "rate limit reached",
+    }.get(status, "refused")
+    retryable = status == 429 or status >= 500
+    said = f" ({body})" if body else ""
+    return ConnectorError(f"{host}: HTTP {status}, {hint}{said}", kind="peer", retryable=retryable, code=str(status))
+
+
+def _plain(exc: BaseException) -> str:
+    if isinstance(exc, ConnectionRefusedError):
+        return "connection refused, nothing listens there"
+    text = " ".join((getattr(exc, "strerror", None) or str(exc)).split())
+    return text or type(exc).__name__

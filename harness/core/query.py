@@ -1,0 +1,46 @@
+"""What the runner needs to know of something that is said: samples and the marks of the speech in them."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+from harness.core.audio import Int16
+
+
+class Query(Protocol):
+    """One spoken query (`scenarios.clip.Clip` is one).
+
+    samples: mono int16, shape (n,), at `rate_hz`. speech_start, speech_end: first and one past the last sample of
+    speech. annotator: who set the marks (`manifest` or an annotator's name and version).
+    """
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def language(self) -> str: ...
+
+    @property
+    def rate_hz(self) -> int: ...
+
+    @property
+    def samples(self) -> Int16: ...
+
+    @property
+    def speech_start(self) -> int: ...
+
+    @property
+    def speech_end(self) -> int: ...
+
+    @property
+    def annotator(self) -> str: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+    def at_rate(self, rate_hz: int) -> Self:
+        """The whole clip resampled, delay-compensated, its marks mapped."""
+        ...

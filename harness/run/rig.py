@@ -1,0 +1,48 @@
+"""What all sessions of a process share: clock, pacer, slots, recorder and the watch over the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from harness.core.clock import Clock, SystemClock
+from harness.run.loop_watch import LoopWatch
+from harness.run.machine import machine_facts
+from harness.run.pacer import Pacer, Slots
+from harness.run.quiet import Priority, Scheduling, hold, priority
+from harness.run.recorder import Recorder
+
+
+class Rig:
+    """Set up once around a run, as an async context manager inside the loop that measures."""
+
+    def __init__(self, clock: Clock | None = None, *, asked: Priority = "normal") -> None:
+        self.clock: Clock = clock or SystemClock()
+        self._asked = asked
+        self.scheduling: Scheduling
+        self.pacer: Pacer
+        self.recorder: Recorder
+        self.slots = Slots()
+        self.machine: dict[str, Any] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            self.pacer = Pacer(self.clock)
+            stack.callback(self.pacer.close)
+            self.recorder = await stack.enter_async_context(Recorder(self.pacer))
+            watch = LoopWatch(self.pacer, self.recorder.broadcast)
+            self.scheduling = stack.enter_context(priority(self._asked))
+            self.machine = machine_facts(asyncio.get_running_loop())
+            stack.enter_context(hold)
+            watch.start()
+            stack.callback(watch.stop)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()

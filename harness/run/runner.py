@@ -1,0 +1,283 @@
+"""One session from connecting to the finished directory: queries are said, answers awaited, everything recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harness.core.audio import NS_PER_MS, NS_PER_S, ms_to_samples
+from harness.core.clock import wall_anchor
+from harness.core.commands import Commit, Configure, CreateResponse
+from harness.core.connector import Connection, Peer, Prepared
+from harness.core.errors import ConnectorError
+from harness.core.events import CommandSent, ConnectionClosed, Event, PeerError, TurnEnded, TurnStarted
+from harness.core.profile import TurnControl
+from harness.core.query import Query
+from harness.core.session.header import AudioInfo, ClockInfo, Header, PeerInfo
+from harness.run.microphone import Microphone
+from harness.run.rig import Rig
+from harness.run.turn_watch import TurnWatch
+
+TURN_GAP_MS = 300
+"""Pause between the end of an answer's playout and the next query of the same session."""
+LINGER_MS = 100
+"""How long a session stays open after its last answer, so that late packets are recorded."""
+ERROR_GRACE_S = 3.0
+"""How long a turn waits for an answer after the peer reported an error with nothing under way."""
+PING_NS = 2 * NS_PER_S
+
+TurnEnd = Literal["answered", "timeout", "closed", "error", "not_run"]
+
+
+class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How every session of a run is held. chunk_ms None: the peer's wish, else 20."""
+
+    turn: TurnControl = "vad"
+    chunk_ms: int | None = None
+    commit_after: Literal["speech", "clip"] = "speech"
+    timeout_s: float = 30.0
+    instructions: str | None = None
+    voice: str | None = None
+    model: str | None = None
+    audio_format: Literal["flac", "wav"] = "flac"
+
+
+class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One session to run: its id and the queries of its turns, at the peer's input rate."""
+
+    id: str
+    queries: tuple[Any, ...]
+    repeat: int = 0
+    warmup: bool = False
+
+
+class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runner saw, for progress and for deciding whether to go on; figures come from scoring."""
+
+    plan: SessionPlan
+    outcomes: tuple[TurnEnd, ...]
+    reason: str = ""
+    error: ConnectorError | None = None
+
+    @property
+    def answered(self) -> bool:
+        return "answered" in self.outcomes
+
+
+class SessionRunner:
+    """Runs one planned session against `peer` and records it below `sessions`."""
+
+    def __init__(self, rig: Rig, peer: Peer, options: SessionOptions, plan: SessionPlan, sessions: Path) -> None:
+        self._rig = rig
+        self._peer = peer
+        self._options = options
+        self._plan = plan
+        self._sessions = sessions
+        self._queries: tuple[Query, ...] = plan.queries
+        rate_hz = peer.profile.input_rate_hz
+        self._chunk_samples = ms_to_samples(options.chunk_ms or peer.profile.chunk_ms or 20, rate_hz)
+        self._number = -1
+        self._watch: TurnWatch | None = None
+        self._changed = asyncio.Event()
+        self._outcomes: list[TurnEnd] = []
+        self._gone = ""
+
+    async def run(self) -> SessionResult:
+        """Hold the session. A failed peer is a result, not an exception.
+
+        Raises RecordingError when the disk fails; a cancelled session leaves nothing behind.
+        """
+        recorder = self._rig.recorder
+        self._number = recorder.open(self._sessions, self._header())
+        error: ConnectorError | None = None
+        keep = False
+        try:
+            try:
+                await self._hold()
+            except ConnectorError as exc:
+                error = exc
+                now_ns = self._rig.clock.now_ns()
+                self._sink(PeerError(t_ns=now_ns, code=exc.code or exc.kind, message=str(exc), fatal=True))
+            self._not_run(str(error) if error else self._gone)
+            keep = True
+        finally:
+            await asyncio.shield(recorder.close(self._number, keep=keep))
+        return SessionResult(
+            plan=self._plan, outcomes=tuple(self._outcomes), reason=str(error) if error else self._gone, error=error
+        )
+
+    async def _hold(self) -> None:
+        configure = Configure(
+            turn=self._options.turn,
+            instructions=self._options.instructions,
+            voice=self._options.voice,
+            model=self._options.model,
+            language=self._queries[0].language or None,
+        )
+        connection = await self._peer.connect(configure, self._sink)
+        microphone = Microphone(
+            connection,
+            pacer=self._rig.pacer,
+            slots=self._rig.slots,
+            record=self._sink,
+            on_failure=self._failed,
+            rate_hz=self._peer.profile.input_rate_hz,
+            chunk_samples=self._chunk_samples,
+        )
+        try:
+            self._ping(connection)
+            for turn, query in enumerate(self._queries):
+                if self._gone:
+                    break
+                await self._turn(turn, query, connection, microphone)
+                if turn + 1 < len(self._queries) and self._watch is not None:
+                    heard_ns = max(self._watch.playout_end_ns, self._rig.clock.now_ns())
+                    await self._pause(heard_ns + TURN_GAP_MS * NS_PER_MS)
+            await self._pause(self._rig.clock.now_ns() + LINGER_MS * NS_PER_MS)
+        finally:
+            microphone.stop()
+            self._ping_deadline.cancel()
+            await connection.close()
+
+    async def _turn(self, turn: int, query: Query, connection: Connection, microphone: Microphone) -> None:
+        clip_sample = microphone.say(query.samples)
+        speech_end = clip_sample + query.speech_end
+        started = TurnStarted(
+            t_ns=self._rig.clock.now_ns(),
+            turn=turn,
+            query=query.id,
+            clip_sample=clip_sample,
+            clip_samples=len(query.samples),
+            speech_start=clip_sample + query.speech_start,
+            speech_end=speech_end,
+            text=query.text,
+            language=query.language,
+            annotator=query.annotator,
+        )
+        self._sink(started)
+        if self._options.turn == "manual":
+            self._start_manual(started, connection, microphone)
+        elif not microphone.running:
+            microphone.start()
+        speech_end_ns = microphone.instant_of(speech_end)
+        self._watch = TurnWatch(speech_end_ns)
+        outcome = await self._answer(speech_end_ns + round(self._options.timeout_s * NS_PER_S))
+        self._outcomes.append(outcome)
+        reason = self._watch.reason
+        if outcome == "timeout":
+            reason = f"no answer within {self._options.timeout_s:g} s"
+        self._sink(TurnEnded(t_ns=self._rig.clock.now_ns(), turn=turn, outcome=outcome, reason=reason))
+        if outcome == "closed":
+            self._gone = reason or "the connection was closed"
+
+    def _start_manual(self, turn: TurnStarted, connection: Connection, microphone: Microphone) -> None:
+        """Stream until the anchor packet (or the clip) has left, and commit in the same breath."""
+        end = turn.speech_end if self._options.commit_after == "speech" else turn.clip_sample + turn.clip_samples
+        if self._options.commit_after == "speech":
+            chunks = -(-(end - turn.clip_sample) // self._chunk_samples)
+            end = min(turn.clip_sample + chunks * self._chunk_samples, turn.clip_sample + turn.clip_samples)
+        commands = [("commit", connection.prepare(Commit())), ("create_response", connection.prepare(CreateResponse()))]
+
+        def commit() -> None:
+            for name, prepared in commands:
+                self._send(connection, name, prepared, turn.turn)
+
+        microphone.start(stop_at=end, then=commit)
+
+    def _send(self, connection: Connection, name: str, prepared: Prepared, turn: int) -> None:
+        """Write a command now and record its instants."""
+        started_ns = self._rig.clock.now_ns()
+        try:
+            pending = connection.send(prepared)
+        except ConnectorError as exc:
+            self._failed(exc)
+            return
+        sent = CommandSent(t_ns=self._rig.clock.now_ns(), command=name, started_ns=started_ns, turn=turn)
+        if pending:
+            connection.when_drained(lambda t_ns: self._sink(msgspec.structs.replace(sent, t_ns=t_ns)))
+        else:
+            self._sink(sent)
+
+    async def _answer(self, deadline_ns: int) -> TurnEnd:
+        """Wait for the turn's outcome, at most until `deadline_ns`."""
+        watch = self._watch
+        assert watch is not None
+        timer = self._rig.pacer.call_at(deadline_ns, self._changed.set)
+        grace = None
+        try:
+            while watch.outcome is None:
+                limit_ns = deadline_ns
+                if watch.failing_ns is not None:
+                    limit_ns = min(limit_ns, watch.failing_ns + round(ERROR_GRACE_S * NS_PER_S))
+                    grace = grace or self._rig.pacer.call_at(limit_ns, self._changed.set)
+                if self._rig.clock.now_ns() >= limit_ns:
+                    return "timeout" if watch.failing_ns is None else "error"
+                self._changed.clear()
+                await self._changed.wait()
+            return watch.outcome
+        finally:
+            timer.cancel()
+            if grace is not None:
+                grace.cancel()
+
+    def _sink(self, event: Event) -> None:
+        self._rig.recorder.append(self._number, event)
+        if isinstance(event, ConnectionClosed) and event.by != "us" and not self._gone:
+            self._gone = event.reason or f"closed by {event.by}" + (f" ({event.code})" if event.code else "")
+            self._changed.set()
+        if self._watch is not None and self._watch.outcome is None:
+            self._watch.take(event)
+            if self._watch.outcome is not None or self._watch.failing_ns is not None:
+                self._changed.set()
+
+    def _failed(self, error: ConnectorError) -> None:
+        """A send found the connection gone."""
+        self._gone = self._gone or str(error)
+        if self._watch is not None:
+            self._watch.take(ConnectionClosed(t_ns=self._rig.clock.now_ns(), by="network", reason=str(error)))
+        self._changed.set()
+
+    async def _pause(self, until_ns: int) -> None:
+        if not self._gone:
+            await self._rig.pacer.until(until_ns)
+
+    def _ping(self, connection: Connection) -> None:
+        """Ask for a round trip now and every two seconds."""
+        connection.ping()
+        next_ns = self._rig.clock.now_ns() + PING_NS
+        self._ping_deadline = self._rig.pacer.call_at(next_ns, lambda: self._ping(connection))
+
+    def _not_run(self, reason: str) -> None:
+        for turn in range(len(self._outcomes), len(self._queries)):
+            self._outcomes.append("not_run")
+            self._sink(TurnEnded(t_ns=self._rig.clock.now_ns(), turn=turn, outcome="not_run", reason=reason))
+
+    def _header(self) -> Header:
+        peer, options, clock = self._peer, self._options, self._rig.clock
+        return Header(
+            session=self._plan.id,
+            peer=PeerInfo(kind=peer.kind, label=peer.label, version=peer.version, config=peer.config),
+            mode=options.turn,
+            profile=peer.profile,
+            clock=ClockInfo(name=clock.name, resolution_ns=clock.resolution_ns),
+            anchor=wall_anchor(clock),
+            machine={**self._rig.machine, "scheduling": msgspec.to_builtins(self._rig.scheduling)},
+            config=msgspec.to_builtins(options),
+            chunk_samples=self._chunk_samples,
+            commit_after=options.commit_after,
+            queries=tuple(query.id for query in self._queries),
+            repeat=self._plan.repeat,
+            warmup=self._plan.warmup,
+            user=AudioInfo(file=f"user.{options.audio_format}", rate_hz=peer.profile.input_rate_hz),
+            agent=AudioInfo(file=f"agent.{options.audio_format}", rate_hz=peer.profile.output_rate_hz),
+            firstpacket=_version(),
+        )
+
+
+def _version() -> str:
+    from harness import __version__
+
+    return __version__

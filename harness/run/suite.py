@@ -1,0 +1,176 @@
+"""Many sessions: planned, held with a set number at once, resumed after an interruption. Every finished one is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from harness.core.clock import wall_anchor
+from harness.core.connector import Peer
+from harness.core.errors import ConfigError
+from harness.core.run_directory import RunDirectory, RunInfo
+from harness.run.plan import PlanOptions, plan_sessions
+from harness.run.quiet import hold
+from harness.run.rig import Rig
+from harness.run.runner import SessionOptions, SessionPlan, SessionResult, SessionRunner
+
+RETRY_WAITS_S = (1.0, 4.0)
+"""Pauses before a session whose connection failed in a way that may pass is held again."""
+HOPELESS_AFTER = 3
+"""Sessions in a row that could not even be set up, with none set up before: the run stops."""
+
+
+class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a resumed run must share, apart from peers and queries."""
+
+    session: SessionOptions = SessionOptions()
+    plan: PlanOptions = PlanOptions()
+    concurrency: int = 1
+
+
+class PeerRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One peer of the run, where its sessions go, and its queries at its own rate."""
+
+    peer: Any
+    directory: RunDirectory
+    queries: tuple[Any, ...]
+    suite: str
+
+
+class SuiteResult(msgspec.Struct, frozen=True, kw_only=True):
+    """held: sessions finished now; kept: finished before (resume); hopeless: why the run was given up, if it was."""
+
+    held: int
+    kept: int
+    answered: int
+    hopeless: str = ""
+
+
+class Suite:
+    """Runs `runs` (one for each peer) on one rig. `progress` is called after each session and must return at once."""
+
+    def __init__(
+        self,
+        rig: Rig,
+        runs: Sequence[PeerRun],
+        options: SuiteOptions,
+        progress: Callable[[SessionResult, int, int], None],
+    ) -> None:
+        self._rig = rig
+        self._runs = runs
+        self._options = options
+        self._progress = progress
+        self._setup_failures = 0
+        self._set_up = False
+        self._hopeless = ""
+        self._results: list[SessionResult] = []
+
+    async def run(self) -> SuiteResult:
+        """Hold every session that is not finished yet. Raises RecordingError when the disk fails."""
+        finished = [set(run.directory.finished()) for run in self._runs]
+        plan = plan_sessions([run.queries for run in self._runs], self._options.plan)
+        todo = [(peer, session) for peer, session in plan if session.id not in finished[peer]]
+        self._total, self._kept = len(plan), len(plan) - len(todo)
+        waiting = iter(todo)
+        with hold:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self._options.concurrency, len(todo))):
+                        group.create_task(self._work(waiting))
+            except BaseExceptionGroup as exc:
+                raise _first(exc) from None
+        return SuiteResult(
+            held=len(self._results),
+            kept=self._kept,
+            answered=sum(result.answered for result in self._results),
+            hopeless=self._hopeless,
+        )
+
+    async def _work(self, waiting: Any) -> None:
+        for peer, session in waiting:
+            if self._hopeless:
+                return
+            result = await self._hold(self._runs[peer], session)
+            self._results.append(result)
+            self._judge(result)
+            self._progress(result, len(self._results) + self._kept, self._total)
+
+    async def _hold(self, run: PeerRun, plan: SessionPlan) -> SessionResult:
+        """Hold one session, again if its connection failed in a way that may pass."""
+        for wait_s in (*RETRY_WAITS_S, None):
+            runner = SessionRunner(self._rig, run.peer, self._options.session, plan, run.directory.sessions)
+            result = await runner.run()
+            if wait_s is None or result.error is None or not result.error.retryable or self._hopeless:
+                return result
+            await self._rig.pacer.until(self._rig.clock.now_ns() + round(wait_s * 1e9))
+        raise AssertionError("unreachable")
+
+    def _judge(self, result: SessionResult) -> None:
+        """Give up when no session can be set up: the rest would fail alike."""
+        if result.error is None:
+            self._set_up = True
+            return
+        self._setup_failures += 1
+        if not self._set_up and (not result.error.retryable or self._setup_failures >= HOPELESS_AFTER):
+            self._hopeless = str(result.error)
+
+
+def prepare_directory(
+    directory: RunDirectory, peer: Peer, suite: str, config: dict[str, Any], planned: Sequence[str], *, resume: bool
+) -> None:
+    """Write `run.json`, or check that a resumed run asks for the same thing.
+
+    Raises ConfigError for an existing directory without resume, and for a changed configuration, naming the key.
+    """
+    from harness import __version__
+
+    if directory.exists():
+        if not resume:
+            raise ConfigError(f"{directory.path} already holds a run: choose another --out, or go on with --resume")
+        _same(directory.info().config, config)
+        return
+    if directory.path.exists() and any(directory.path.iterdir()):
+        raise ConfigError(f"{directory.path} exists and is no run directory: choose another --out")
+    created = wall_anchor_text()
+    info = RunInfo(
+        peer=peer.label, suite=suite, created=created, firstpacket=__version__, config=config, planned=tuple(planned)
+    )
+    directory.write_info(info)
+
+
+def wall_anchor_text() -> str:
+    """The date and time now, UTC, for display."""
+    from datetime import UTC, datetime
+
+    from harness.core.clock import SystemClock
+
+    return datetime.fromtimestamp(wall_anchor(SystemClock()).wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _same(before: dict[str, Any], now: dict[str, Any], path: str = "") -> None:
+    now = msgspec.json.decode(msgspec.json.encode(now))
+    for key in sorted({*before, *now}):
+        old, new = before.get(key), now.get(key)
+        name = f"{path}{key}"
+        if isinstance(old, dict) and isinstance(new, dict):
+            _same(old, new, f"{name}.")
+        elif old != new:
+            raise ConfigError(
+                f"--resume: {name} was {_short(old)} and is now {_short(new)}; "
+                "resume with the same settings, or start a new run with another --out"
+            )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _first(group: BaseExceptionGroup) -> BaseException:
+    """The first real error in a group: what the user should read."""
+    for error in group.exceptions:
+        return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return group

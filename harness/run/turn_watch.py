@@ -1,0 +1,89 @@
+"""Is the answer to a turn over? Pure: fed with events, asked by the runner. Decides no metric.
+
+The rule follows the scoring's: a response that starts before the user's speech has ended is early and answers
+nothing; the turn goes on until a later response is done, the connection is gone, or the peer reports an error after
+which nothing can come.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from harness.core.audio import samples_to_ns
+from harness.core.events import (
+    AudioReceived,
+    ConnectionClosed,
+    Event,
+    PeerError,
+    Received,
+    ResponseDone,
+    ResponseStarted,
+    TextReceived,
+)
+
+Outcome = Literal["answered", "closed", "error"]
+
+
+class TurnWatch:
+    """Watches one turn whose speech ends at `speech_end_ns`.
+
+    outcome: set as soon as the turn is over. playout_end_ns: when a listener without a buffer has heard everything.
+    failing_ns: when a peer error came while nothing was under way; an answer may still follow it for a moment.
+    """
+
+    def __init__(self, speech_end_ns: int) -> None:
+        self.speech_end_ns = speech_end_ns
+        self.outcome: Outcome | None = None
+        self.reason = ""
+        self.playout_end_ns = 0
+        self.failing_ns: int | None = None
+        self.first_audio_ns: int | None = None
+        self._started: dict[str, int] = {}
+        self._done: set[str] = set()
+
+    def take(self, event: Event) -> None:
+        """Learn from one event of the session."""
+        if isinstance(event, ConnectionClosed):
+            self._end("closed", event.reason or f"closed by {event.by}" + (f" ({event.code})" if event.code else ""))
+        elif isinstance(event, PeerError):
+            self._error(event)
+        elif isinstance(event, ResponseStarted | TextReceived | AudioReceived):
+            self._started.setdefault(event.response, event.t_ns)
+            self.failing_ns = None
+            if isinstance(event, AudioReceived) and event.samples and event.response not in self._done:
+                self._play(event)
+        elif isinstance(event, ResponseDone):
+            self._response_done(event)
+
+    def _play(self, event: AudioReceived) -> None:
+        begin_ns = max(self.playout_end_ns, event.t_ns)
+        self.playout_end_ns = begin_ns + samples_to_ns(event.samples, event.rate_hz)
+        if self.first_audio_ns is None and not self._early(event):
+            self.first_audio_ns = event.t_ns
+
+    def _response_done(self, event: ResponseDone) -> None:
+        self._done.add(event.response)
+        if self._early(event):
+            return
+        if event.status == "failed":
+            self._end("error", event.reason or "the response failed")
+        elif event.status == "cancelled" and self.first_audio_ns is None:
+            return
+        else:
+            self._end("answered", "")
+
+    def _error(self, event: PeerError) -> None:
+        said = f"{event.code}: {event.message}" if event.code else event.message
+        if event.fatal:
+            self._end("error", said)
+        elif not set(self._started) - self._done and event.t_ns >= self.speech_end_ns:
+            self.failing_ns = event.t_ns
+            self.reason = said
+
+    def _early(self, event: Received) -> bool:
+        response = getattr(event, "response", "")
+        return self._started.get(response, event.t_ns) < self.speech_end_ns
+
+    def _end(self, outcome: Outcome, reason: str) -> None:
+        if self.outcome is None:
+            self.outcome, self.reason = outcome, reason
