@@ -1,0 +1,132 @@
+"""The answer under way: its frames leave at their instants, until it is done or something stops it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from connectors.agent.plan import Plan, Step, text_frame
+from connectors.agent.shared import Shared
+from connectors.agent.wire import AgentWire
+from connectors.codecs.openai_realtime_server import OpenAIRealtimeServer
+from harness.core.audio import NS_PER_S, samples_to_ns
+
+
+class Answering:
+    """At most one answer at a time, of session number `session`.
+
+    count: answers begun so far. A listener without a buffer is imagined, so that speech over what was sent but is
+    not yet heard counts as an interruption as well.
+    """
+
+    def __init__(self, session: int, server: OpenAIRealtimeServer, wire: AgentWire, shared: Shared) -> None:
+        self._session = session
+        self._server = server
+        self._wire = wire
+        self._close_code = shared.knobs.close_code
+        self._truth = shared.truth.add
+        self._now_ns = shared.now_ns
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._plan: Plan | None = None
+        self._from_ns = 0
+        self._next = 0
+        self._open = False
+        self._playout_end_ns = 0
+        self._sent: dict[str, tuple[int, int]] = {}
+        self.count = 0
+
+    @property
+    def active(self) -> str | None:
+        """Name of the response that has begun and is not done."""
+        return self._plan.response if self._plan is not None and self._open else None
+
+    def sent_ms(self, item: str) -> int | None:
+        """Audio sent of an answer's item, in whole ms; None for an item that is no answer."""
+        sent = self._sent.get(item)
+        return None if sent is None else sent[0] * 1000 // sent[1]
+
+    def start(self, plan: Plan, from_ns: int) -> None:
+        """Let `plan` out; its instants count from `from_ns`."""
+        self._drop_timer()
+        self.count += 1
+        self._plan, self._from_ns, self._next, self._open = plan, from_ns, 0, True
+        self._sent[plan.item] = (0, plan.rate_hz)
+        about = (plan.response, plan.answer, plan.language, plan.rate_hz)
+        self._truth(("response", self._session, self._now_ns(), self.count, *about))
+        self._run()
+
+    def interrupt(self) -> None:
+        """The user speaks: what is being sent stops, and what is still being heard is noted."""
+        if self.active is not None:
+            self.cancel("turn_detected", "barge_in")
+        elif self._plan is not None and self._now_ns() < self._playout_end_ns:
+            self._stopped(self._plan, "barge_in")
+        self._drop_timer()
+        self._plan = None
+
+    def cancel(self, reason: Literal["turn_detected", "client_cancelled"], why: str) -> None:
+        """End the active response early, with the events that say so."""
+        plan = self._plan
+        assert plan is not None
+        self._drop_timer()
+        self._stopped(plan, why)
+        events = self._server.events
+        for frame in events.answer_closed(plan.response, plan.item, "", "incomplete"):
+            self._write(plan, Step(0, "event", text_frame(frame)))
+        output = [events.answer_item(plan.item, "", "incomplete")]
+        done = events.response_done(plan.response, "cancelled", reason=reason, output=output)
+        self._done(plan, text_frame(done), "cancelled")
+        self._plan = None
+
+    def drop(self, why: str) -> None:
+        """Stop without a word: the connection is going or gone."""
+        if self._plan is not None and self._open:
+            self._stopped(self._plan, why)
+        self._drop_timer()
+        self._plan = None
+        self._open = False
+
+    def _run(self) -> None:
+        self._timer = None
+        plan = self._plan
+        while plan is not None and plan is self._plan and self._next < len(plan.steps):
+            step = plan.steps[self._next]
+            wait_ns = self._from_ns + step.at_ns - self._now_ns()
+            if wait_ns > 0:
+                # uvloop rounds to whole milliseconds and may wake early: then this loop waits again.
+                self._timer = self._loop.call_later(wait_ns / NS_PER_S, self._run)
+                return
+            self._next += 1
+            if step.kind == "done":
+                self._done(plan, step.frame, plan.status)
+            elif step.kind == "close":
+                self.drop("close")
+                self._wire.end(self._close_code, "agent closes in mid-answer")
+            else:
+                self._write(plan, step)
+
+    def _write(self, plan: Plan, step: Step) -> None:
+        before_ns, after_ns = self._wire.write_frame(step.frame)
+        size = (step.samples, len(step.frame), self._wire.buffered_bytes())
+        self._truth(("write", self._session, plan.response, step.kind, before_ns, after_ns, *size))
+        if step.kind == "audio":
+            self._sent[plan.item] = (self._sent[plan.item][0] + step.samples, plan.rate_hz)
+            begins_ns = max(self._playout_end_ns, after_ns)
+            self._playout_end_ns = begins_ns + samples_to_ns(step.samples, plan.rate_hz)
+
+    def _done(self, plan: Plan, frame: bytes, status: str) -> None:
+        before_ns, after_ns = self._wire.write_frame(frame)
+        self._open = False
+        self._truth(("done", self._session, before_ns, after_ns, plan.response, status))
+
+    def _stopped(self, plan: Plan, why: str) -> None:
+        now_ns = self._now_ns()
+        sent = self._sent[plan.item][0]
+        self._truth(("stop", self._session, now_ns, plan.response, why, sent, now_ns < self._playout_end_ns))
+        self._playout_end_ns = min(self._playout_end_ns, now_ns)
+
+    def _drop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

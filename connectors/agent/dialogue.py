@@ -1,0 +1,307 @@
+"""One session of the agent: hears the user, decides, and lets ready-made answers out at their instants.
+
+Everything runs in callbacks of one loop: a message's arrival, or the timer of the next frame. No socket and no
+protocol names here; those are the wire's and the codec's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from connectors.agent.answering import Answering
+from connectors.agent.endpointer import PAUSE_MS, Endpointer, ScriptedEndpointer, SileroEndpointer
+from connectors.agent.plan import text_frame
+from connectors.agent.shared import Shared
+from connectors.agent.wire import AgentWire
+from connectors.codecs import openai_requests as requests
+from connectors.codecs.openai_realtime_server import OpenAIRealtimeServer
+from connectors.codecs.openai_session import dig
+from connectors.codecs.pcm_stream import PcmStream
+from harness.core.audio import PCM16_BYTES, ms_to_samples
+
+DEFAULT_INPUT_RATE_HZ = 24_000
+DEFAULT_SILENCE_MS = 500
+LEAST_COMMIT_MS = 100
+"""A commit of less is refused (protocol sheet, section 1.4)."""
+
+
+class Dialogue:
+    """One session, number `number` of the agent (from 1)."""
+
+    def __init__(self, number: int, server: OpenAIRealtimeServer, wire: AgentWire, shared: Shared) -> None:
+        self._number = number
+        self._server = server
+        self._wire = wire
+        self._knobs = shared.knobs
+        self._shared = shared
+        self._truth = shared.truth.add
+        self._answering = Answering(number, server, wire, shared)
+        self._loop = asyncio.get_running_loop()
+        self._timers: list[asyncio.TimerHandle] = []
+        self._held: list[tuple[bytes, int]] | None = []
+        self._input = PcmStream()
+        self._received = 0
+        self._turn_began = 0
+        self._turns = 0
+        self._items: dict[str, dict[str, Any]] = {}
+        self._last_item: str | None = None
+        self._endpointer: Endpointer | None = None
+        self._early_at: int | None = None
+        self._early_given = False
+        self._read_stall_due = self._knobs.stall_read_ms > 0
+        self._rate_hz = self._input_rate()
+        self._handlers: dict[type[requests.Request], Callable[[Any, int], None]] = {
+            requests.AppendInput: self._append,
+            requests.SessionUpdate: self._update,
+            requests.CommitInput: self._commit,
+            requests.ClearInputBuffer: self._clear,
+            requests.ResponseCreate: self._create,
+            requests.ResponseCancel: self._cancel,
+            requests.ItemCreate: self._create_item,
+            requests.ItemTruncate: self._truncate,
+            requests.ItemDelete: self._delete,
+            requests.ItemRetrieve: self._retrieve,
+        }
+
+    # --- life -----------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """The connection stands: greet now, or later if told to be slow."""
+        if self._knobs.slow_ready_ms:
+            self._later(self._knobs.slow_ready_ms, self._greet)
+        else:
+            self._greet()
+        if self._knobs.goaway_ms is not None:
+            self._later(self._knobs.goaway_ms, self._go_away)
+
+    def receive(self, data: bytes, t_ns: int) -> None:
+        """One message of the client, read at `t_ns`. What comes before our greeting waits for it."""
+        if self._held is not None:
+            self._held.append((data, t_ns))
+            return
+        request = self._server.decode(data)
+        if isinstance(request, requests.Invalid):
+            self._refuse(request.code, request.message, request.event_id)
+        else:
+            self._handlers[type(request)](request, t_ns)
+
+    def closed(self) -> None:
+        """The connection is gone: nothing may fire any more."""
+        self._answering.drop("close")
+        for timer in self._timers:
+            timer.cancel()
+        self._held = []
+
+    def _greet(self) -> None:
+        before_ns, after_ns = self._send(self._server.events.session("created", self._server.session))
+        self._truth(("ready", self._number, before_ns, after_ns))
+        held, self._held = self._held or [], None
+        for data, t_ns in held:
+            self.receive(data, t_ns)
+
+    def _go_away(self) -> None:
+        self._send(self._server.events.error("invalid_request_error", "session_expired", "The session has expired."))
+        self._truth(("error", self._number, self._shared.now_ns(), "session_expired"))
+        self._answering.drop("close")
+        self._wire.end(1001, "session expired")
+
+    # --- what the user says ---------------------------------------------------------------------------------
+
+    def _append(self, request: requests.AppendInput, t_ns: int) -> None:
+        pcm = self._input.push(request.audio)
+        first, began = self._received, self._turn_began
+        end = self._received = first + len(pcm) // PCM16_BYTES
+        self._truth(("append", self._number, t_ns, first, end, first - began, end - began))
+        if pcm and self._server.detector is not None:
+            if self._endpointer is None:
+                self._endpointer = self._new_endpointer(first)
+            for heard in self._endpointer.push(pcm):
+                if heard.kind == "start":
+                    self._speech_began(heard.sample)
+                else:
+                    self._end_turn(heard.sample, self._knobs.endpointer)
+            if self._early_at is not None and end >= self._early_at:
+                self._answer_early(self._endpointer)
+        if self._read_stall_due and end >= ms_to_samples(self._knobs.stall_read_at_ms, self._rate_hz):
+            self._read_stall_due = False
+            self._wire.stop_reading(self._knobs.stall_read_ms / 1000)
+
+    def _new_endpointer(self, first: int) -> Endpointer:
+        if self._knobs.endpoint_sample is not None:
+            return ScriptedEndpointer(self._knobs.endpoint_sample, self._knobs.scripted_turns)
+        asked = dig(self._server.detector, "silence_duration_ms")
+        silence_ms = asked if isinstance(asked, int) and asked >= 0 else DEFAULT_SILENCE_MS
+        if self._knobs.endpoint_ms is not None:
+            silence_ms = self._knobs.endpoint_ms
+        return SileroEndpointer(self._rate_hz, PAUSE_MS if self._knobs.pause_answer else silence_ms, first)
+
+    def _speech_began(self, sample: int) -> None:
+        self._truth(("speech_start", self._number, self._shared.now_ns(), sample))
+        padding = dig(self._server.detector, "prefix_padding_ms")
+        began_ms = sample * 1000 // self._rate_hz - (padding if isinstance(padding, int) else 0)
+        self._send(self._server.events.speech_started(self._next_user_item(), max(0, began_ms)))
+        if dig(self._server.detector, "interrupt_response") is not False:
+            self._answering.interrupt()
+        if self._knobs.early_answer_ms is not None and not self._early_given:
+            self._early_at = sample + ms_to_samples(self._knobs.early_answer_ms, self._rate_hz)
+
+    def _answer_early(self, endpointer: Endpointer) -> None:
+        self._early_at = None
+        self._early_given = True
+        endpointer.forget()
+        self._end_turn(self._received, "early", at_once=True)
+
+    def _end_turn(self, sample: int, source: str, *, at_once: bool = False) -> None:
+        decided_ns = self._shared.now_ns()
+        self._truth(("endpoint", self._number, decided_ns, source, sample, self._received))
+        if source != "early":
+            self._early_at = None
+            self._early_given = False
+        # The end that the protocol reports is that of the audio in the turn, the silence that ended it included.
+        self._send(self._server.events.speech_stopped(self._next_user_item(), self._received * 1000 // self._rate_hz))
+        taken = sample if source == "scripted" else self._received
+        self._take_turn(taken)
+        if dig(self._server.detector, "create_response") is not False:
+            self._answer(decided_ns, at_once=at_once)
+
+    def _commit(self, request: requests.CommitInput, t_ns: int) -> None:
+        buffered = self._received - self._turn_began
+        if buffered < ms_to_samples(LEAST_COMMIT_MS, self._rate_hz):
+            message = f"buffer too small: {buffered * 1000 / self._rate_hz:.2f} ms of audio, at least 100 ms expected"
+            self._refuse("input_audio_buffer_commit_empty", message, request.event_id)
+            return
+        self._truth(("endpoint", self._number, t_ns, "commit", self._received, self._received))
+        if self._endpointer is not None:
+            self._endpointer.forget()
+        self._take_turn(self._received)
+
+    def _take_turn(self, end: int) -> None:
+        item = self._next_user_item()
+        self._turns += 1
+        self._turn_began = end
+        events = self._server.events
+        self._send(events.committed(item, self._last_item))
+        self._add_item(events.user_item(item))
+        if self._knobs.user_transcript:
+            for frame in events.user_transcript(item, self._knobs.user_transcript):
+                self._send(frame)
+
+    def _clear(self, request: requests.ClearInputBuffer, t_ns: int) -> None:
+        self._turn_began = self._received
+        if self._endpointer is not None:
+            self._endpointer.forget()
+        self._send(self._server.events.cleared())
+
+    # --- answers --------------------------------------------------------------------------------------------
+
+    def _create(self, request: requests.ResponseCreate, t_ns: int) -> None:
+        if self._answering.active is not None:
+            message = f"Conversation already has an active response in progress: {self._answering.active}."
+            self._refuse("conversation_already_has_active_response", message, request.event_id)
+        else:
+            self._answer(t_ns)
+
+    def _answer(self, from_ns: int, *, at_once: bool = False) -> None:
+        if self._knobs.never_answer or self._answering.active is not None:
+            return
+        if self._knobs.error == "server_error":
+            self._truth(("error", self._number, self._shared.now_ns(), "server_error"))
+            self._send(self._server.events.error("server_error", "server_error", "The server had an error."))
+            return
+        number = self._answering.count + 1
+        language = dig(self._server.transcription, "language") or self._knobs.language
+        # Sessions start their rotation one answer on, so that runs of one turn a session hear them all.
+        answer = self._shared.library.pick(str(language), self._number + number - 2, self._knobs.language)
+        plan = self._shared.plans.get(self._server.dialect, number, answer, at_once=at_once)
+        self._items[plan.item] = self._server.events.answer_item(plan.item, plan.transcript, "completed")
+        self._last_item = plan.item
+        self._answering.start(plan, from_ns)
+
+    def _cancel(self, request: requests.ResponseCancel, t_ns: int) -> None:
+        active = self._answering.active
+        if active is None or request.response_id not in (None, active):
+            self._refuse(
+                "response_cancel_not_active", "Cancellation failed: no active response found", request.event_id
+            )
+        else:
+            self._answering.cancel("client_cancelled", "cancel")
+
+    # --- settings and items ---------------------------------------------------------------------------------
+
+    def _update(self, request: requests.SessionUpdate, t_ns: int) -> None:
+        before = self._server.detector
+        refused = self._server.update(request)
+        if refused is not None:
+            self._refuse(refused.code, refused.message, refused.event_id)
+            return
+        if self._server.detector != before or self._input_rate() != self._rate_hz:
+            self._rate_hz = self._input_rate()
+            self._endpointer = None
+        self._send(self._server.events.session("updated", self._server.session))
+        turn = "manual" if self._server.detector is None else "vad"
+        language = str(dig(self._server.transcription, "language") or "")
+        declared = self._knobs.declared_rate_hz
+        self._truth(("configured", self._number, t_ns, turn, language, self._rate_hz, declared))
+
+    def _create_item(self, request: requests.ItemCreate, t_ns: int) -> None:
+        ident = request.item.get("id")
+        if not isinstance(ident, str):
+            ident = f"item_c{len(self._items) + 1}"
+        if not isinstance(request.item.get("type"), str):
+            self._refuse("missing_required_parameter", "Missing required parameter: 'item.type'.", request.event_id)
+            return
+        self._add_item({"object": "realtime.item", "status": "completed"} | request.item | {"id": ident})
+
+    def _truncate(self, request: requests.ItemTruncate, t_ns: int) -> None:
+        sent_ms = self._answering.sent_ms(request.item_id)
+        if sent_ms is None:
+            self._no_item(request.item_id, request.event_id)
+        elif not 0 <= request.audio_end_ms <= sent_ms:
+            message = f"Audio content of {sent_ms} ms is already shorter than {request.audio_end_ms} ms"
+            self._refuse("invalid_value", message, request.event_id)
+        else:
+            item, end_ms = request.item_id, request.audio_end_ms
+            self._send(self._server.events.item_truncated(item, request.content_index, end_ms))
+
+    def _delete(self, request: requests.ItemDelete, t_ns: int) -> None:
+        if self._items.pop(request.item_id, None) is None:
+            self._no_item(request.item_id, request.event_id)
+        else:
+            self._send(self._server.events.item_deleted(request.item_id))
+
+    def _retrieve(self, request: requests.ItemRetrieve, t_ns: int) -> None:
+        item = self._items.get(request.item_id)
+        if item is None:
+            self._no_item(request.item_id, request.event_id)
+        else:
+            self._send(self._server.events.item_retrieved(item))
+
+    def _add_item(self, item: dict[str, Any]) -> None:
+        for frame in self._server.events.item(item, self._last_item):
+            self._send(frame)
+        self._items[item["id"]] = item
+        self._last_item = item["id"]
+
+    def _no_item(self, item: str, event_id: str | None) -> None:
+        self._refuse("item_not_found", f"Item {item!r} does not exist", event_id)
+
+    # --- small ----------------------------------------------------------------------------------------------
+
+    def _next_user_item(self) -> str:
+        return f"item_u{self._turns + 1}"
+
+    def _input_rate(self) -> int:
+        rate = dig(self._server.session, "audio", "input", "format", "rate")
+        return rate if isinstance(rate, int) else DEFAULT_INPUT_RATE_HZ
+
+    def _refuse(self, code: str, message: str, event_id: str | None) -> None:
+        self._truth(("error", self._number, self._shared.now_ns(), code))
+        self._send(self._server.events.error("invalid_request_error", code, message, echo=event_id))
+
+    def _send(self, payload: bytes) -> tuple[int, int]:
+        return self._wire.write_frame(text_frame(payload))
+
+    def _later(self, ms: int, call: Callable[[], None]) -> None:
+        self._timers.append(self._loop.call_later(ms / 1000, call))

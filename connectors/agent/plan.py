@@ -1,0 +1,220 @@
+"""One answer as a list of ready-made frames with their instants: everything but the writing, done ahead.
+
+A plan depends on the knobs, the dialect, the answer and the turn's number only, so equal turns of all sessions
+share one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import struct
+from typing import Literal, NamedTuple
+
+import msgspec
+from websockets.frames import Frame, Opcode
+
+from connectors.agent.knobs import Knobs
+from connectors.agent.speech import Answer, Library
+from connectors.codecs.openai_names import Dialect
+from connectors.codecs.openai_realtime_server import ServerEvents
+from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, int16_to_pcm16, ms_to_samples
+
+Kind = Literal["event", "text", "audio", "late", "done", "close"]
+MADE_UP_INPUT_TOKENS = 40
+TOKENS_PER_SECOND = 20
+"""Audio tokens of OpenAI's output: one per 50 ms; usage here only has to look right."""
+
+
+class Step(NamedTuple):
+    """Write `frame` (a whole WebSocket frame) `at_ns` after the end of the turn; `close`: end the connection."""
+
+    at_ns: int
+    kind: Kind
+    frame: bytes
+    samples: int = 0
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer from `response.created` to the last late delta. samples: of the whole answer, at `rate_hz`."""
+
+    response: str
+    item: str
+    answer: str
+    language: str
+    transcript: str
+    rate_hz: int
+    samples: int
+    status: str
+    steps: tuple[Step, ...]
+
+
+class Plans:
+    """Makes and keeps plans."""
+
+    def __init__(self, knobs: Knobs, library: Library) -> None:
+        self._knobs = knobs
+        self._library = library
+        self._made: dict[tuple[Dialect, int, str, bool], Plan] = {}
+
+    def get(self, dialect: Dialect, turn: int, answer: Answer, *, at_once: bool = False) -> Plan:
+        """The plan of a session's turn number `turn` (from 1). at_once: without the time to think."""
+        key = (dialect, turn, answer.id, at_once)
+        plan = self._made.get(key)
+        if plan is None:
+            knobs = msgspec.structs.replace(self._knobs, think_ms=0) if at_once else self._knobs
+            plan = make_plan(knobs, dialect, turn, answer)
+            # An interactive session of many turns must not fill the memory; prepared first turns stay.
+            if len(self._made) < 256:
+                self._made[key] = plan
+        return plan
+
+    def prepare(self, turns: int) -> None:
+        """Make the plans of the first `turns` turns now, for every answer and dialect that may be asked for."""
+        dialects: tuple[Dialect, ...] = ("ga", "beta") if self._knobs.dialect == "auto" else (self._knobs.dialect,)
+        for dialect in dialects:
+            for turn in range(1, turns + 1):
+                for answer in self._library:
+                    self.get(dialect, turn, answer)
+
+
+def text_frame(payload: bytes) -> bytes:
+    """A whole unmasked WebSocket text frame (a server's frames are not masked)."""
+    return Frame(Opcode.TEXT, payload).serialize(mask=False)
+
+
+def make_plan(knobs: Knobs, dialect: Dialect, turn: int, answer: Answer) -> Plan:
+    """Lay out one answer as the knobs ask."""
+    events = ServerEvents(dialect, event_prefix=f"event_r{turn}_")
+    response, item = f"resp_{turn}", f"item_a{turn}"
+    failed = knobs.error == "rate_limit"
+    steps = _failure(events, response) if failed else _answer(knobs, events, response, item, turn, answer)
+    return Plan(
+        response=response,
+        item=item,
+        answer=answer.id,
+        language=answer.language,
+        transcript="" if knobs.text == "none" else answer.text,
+        rate_hz=answer.rate_hz,
+        samples=sum(step.samples for step in steps if step.kind == "audio"),
+        status="failed" if failed else "completed",
+        steps=tuple(steps),
+    )
+
+
+def _failure(events: ServerEvents, response: str) -> list[Step]:
+    created = events.response_opened(response, "", None)[0]
+    error = {"type": "tokens", "code": "rate_limit_exceeded", "message": "Rate limit reached, try again in 1 s."}
+    done = events.response_done(response, "failed", error=error)
+    return [Step(0, "event", text_frame(created)), Step(0, "done", text_frame(done))]
+
+
+def _answer(knobs: Knobs, events: ServerEvents, response: str, item: str, turn: int, answer: Answer) -> list[Step]:
+    think_ns = knobs.think_ms * NS_PER_MS
+    opened = events.response_opened(response, item, f"item_u{turn}")
+    steps = [Step(0, "event", text_frame(frame)) for frame in opened]
+    if knobs.text == "before":
+        lead_ns = min(knobs.text_lead_ms * NS_PER_MS, think_ns)
+        steps += _text(events, response, item, answer, think_ns - lead_ns, lead_ns)
+    for number in range(knobs.flood):
+        steps.append(Step(think_ns, "event", text_frame(events.other("agent.flood", {"number": number}))))
+    if knobs.broken_json:
+        steps.append(Step(think_ns, "event", text_frame(b'{"type":"response.output_audio.delta","delta":"AAAA')))
+    packets = _packets(knobs, answer)
+    instants = _instants(knobs, packets, answer.rate_hz, turn)
+    for packet, at_ns in zip(packets, instants, strict=True):
+        frame = text_frame(events.audio_delta(response, item, packet.data))
+        steps.append(Step(at_ns, "audio", frame, packet.samples))
+    end_ns = instants[-1] if instants else think_ns
+    if knobs.text == "after":
+        steps += _text(events, response, item, answer, end_ns, 0)
+    transcript = "" if knobs.text == "none" else answer.text
+    closing = events.answer_closed(response, item, transcript, "completed")
+    steps += [Step(end_ns, "event", text_frame(frame)) for frame in closing]
+    usage = _usage(sum(packet.samples for packet in packets), answer, transcript) if knobs.usage else None
+    output = [events.answer_item(item, transcript, "completed")]
+    done = events.response_done(response, "completed", usage=usage, output=output)
+    steps.append(Step(end_ns, "done", text_frame(done)))
+    steps.append(Step(end_ns, "event", text_frame(events.rate_limits(1000 - turn))))
+    if knobs.late_delta_ms is not None and packets:
+        late = next(packet for packet in reversed(packets) if packet.samples)
+        frame = text_frame(events.audio_delta(response, item, late.data[: len(late.data) & ~1]))
+        steps.append(Step(end_ns + knobs.late_delta_ms * NS_PER_MS, "late", frame, late.samples))
+    if knobs.close_after_ms is not None:
+        close_ns = think_ns + knobs.close_after_ms * NS_PER_MS
+        steps = [step for step in steps if step.at_ns <= close_ns] + [Step(close_ns, "close", b"")]
+    return steps
+
+
+class _Packet(NamedTuple):
+    data: bytes
+    samples: int
+    """Samples that this packet completes; with odd cuts, a half sample counts for the packet that ends it."""
+
+
+def _packets(knobs: Knobs, answer: Answer) -> list[_Packet]:
+    pcm = int16_to_pcm16(answer.samples)
+    chunk = ms_to_samples(knobs.chunk_ms, answer.rate_hz) * PCM16_BYTES
+    # With odd cuts every second boundary moves on by a byte, so that all packets but the last have odd lengths.
+    inner = range(chunk, len(pcm), chunk)
+    cuts = [at + (index % 2 == 0 if knobs.odd_bytes else 0) for index, at in enumerate(inner)]
+    bounds = [0, *(cut for cut in cuts if cut < len(pcm)), len(pcm)]
+    packets = [_Packet(b"", 0)] * knobs.empty_packets
+    packets += [_Packet(pcm[a:b], b // PCM16_BYTES - a // PCM16_BYTES) for a, b in itertools.pairwise(bounds)]
+    if not knobs.wav_headers:
+        return packets
+    return [_Packet(_wav_header(answer.rate_hz, len(data)) + data, samples) for data, samples in packets]
+
+
+def _instants(knobs: Knobs, packets: list[_Packet], rate_hz: int, turn: int) -> list[int]:
+    """When each packet leaves, in ns after the end of the turn; never earlier than the one before it."""
+    chance = random.Random(f"{knobs.seed}/{turn}")
+    speed = 1.0 if knobs.delivery == "paced" else knobs.burst_x
+    instants: list[int] = []
+    position_ns = latest = 0
+    for packet in packets:
+        at_ns = knobs.think_ms * NS_PER_MS + (round(position_ns / speed) if speed else 0)
+        if knobs.stall_ms and position_ns >= knobs.stall_at_ms * NS_PER_MS:
+            at_ns += knobs.stall_ms * NS_PER_MS
+        latest = max(latest, at_ns + round(chance.uniform(0, knobs.jitter_ms) * NS_PER_MS))
+        instants.append(latest)
+        position_ns += packet.samples * NS_PER_S // rate_hz
+    return instants
+
+
+def _text(events: ServerEvents, response: str, item: str, answer: Answer, start_ns: int, length_ns: int) -> list[Step]:
+    pieces = answer.pieces
+    return [
+        Step(
+            start_ns + length_ns * number // len(pieces),
+            "text",
+            text_frame(events.transcript_delta(response, item, piece)),
+        )
+        for number, piece in enumerate(pieces)
+    ]
+
+
+def _usage(samples: int, answer: Answer, transcript: str) -> dict[str, object]:
+    audio = samples * TOKENS_PER_SECOND // answer.rate_hz
+    text = len(answer.pieces) if transcript else 0
+    asked, answered = MADE_UP_INPUT_TOKENS, audio + text
+    return {
+        "total_tokens": asked + answered,
+        "input_tokens": asked,
+        "output_tokens": answered,
+        "input_token_details": {"text_tokens": 0, "audio_tokens": asked, "cached_tokens": 0},
+        "output_token_details": {"text_tokens": text, "audio_tokens": audio},
+    }
+
+
+def _wav_header(rate_hz: int, data_bytes: int) -> bytes:
+    form = struct.pack("<HHIIHH", 1, 1, rate_hz, rate_hz * PCM16_BYTES, PCM16_BYTES, 16)
+    return (
+        b"RIFF"
+        + struct.pack("<I", 36 + data_bytes)
+        + b"WAVEfmt "
+        + struct.pack("<I", 16)
+        + form
+        + b"data"
+        + struct.pack("<I", data_bytes)
+    )
