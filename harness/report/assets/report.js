@@ -1,0 +1,425 @@
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+  const PRINT_WIDTH = 680;
+  let printing = false;
+  const charts = [];
+
+  const width = (node) => (printing ? PRINT_WIDTH : Math.max(240, Math.floor(node.clientWidth)));
+  const grouped = (value, digits) =>
+    value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const figure = (value) => grouped(value, Math.abs(value) >= 10000 ? 0 : 1);
+  const axisTime = (value) => {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    return (value < 0 ? "−" : "") + (size >= 1000 ? +(size / 1000).toFixed(3) + " s" : +size.toFixed(2) + " ms");
+  };
+  const element = (tag, text, className) => {
+    const node = document.createElement(tag);
+    if (text !== undefined) node.textContent = text;
+    if (className) node.className = className;
+    return node;
+  };
+  const axis = (extra) => ({
+    stroke: color("quiet"), font: FONT, grid: { stroke: color("rule"), width: 1 },
+    ticks: { stroke: color("rule"), width: 1, size: 4 }, ...extra,
+  });
+
+  /* ---- one turn --------------------------------------------------------------------------------------------- */
+
+  const SIDE = { speech_start: "user", speech_end: "user", speech_sent: "user", committed: "user",
+    endpoint: "endpoint", first_text: "text", first_packet: "agent", first_audible: "gap", last_packet: "agent", done: "quiet" };
+  const ROWS = [["first_audible_ms"], ["endpoint_ms", "think_ms", "leading_silence_ms"], ["first_packet_ms"], ["ttft_ms"]];
+  const BAR = { first_audible_ms: "gap", endpoint_ms: "endpoint", think_ms: "think", leading_silence_ms: "silence",
+    first_packet_ms: "agent", ttft_ms: "text" };
+  let view, detail, overview, sound, playhead;
+
+  function lanes() {
+    const rows = ROWS.filter((names) => view.spans.some((span) => names.includes(span.metric)));
+    const parts = [["user", 84], ["agent", 84], ["packets", 34], ["texts", 34], ...rows.map((names, i) => ["row" + i, i ? 23 : 30])];
+    const height = parts.reduce((sum, part) => sum + part[1], 0) + 6;
+    const found = { height, rows };
+    let top = 0;
+    for (const [name, size] of parts) { found[name] = { top, size }; top += size; }
+    return found;
+  }
+
+  function waves(lane, height) {
+    const x = view.user[0].map((_, i) => view.from_ms + (i + 0.5) * view.step_ms);
+    const place = (side, at) => {
+      const all = [...view[side][0], ...view[side][1]].filter((v) => v !== null).map(Math.abs);
+      const top = Math.max(3, ...(all.length ? [all.reduce((a, b) => Math.max(a, b), 0)] : []));
+      const middle = 1 - (at.top + at.size / 2) / height, reach = (at.size / 2 - 6) / height / top;
+      return view[side].map((values) => values.map((v) => (v === null ? null : middle + v * reach)));
+    };
+    const [ulo, uhi] = place("user", lane.user), [alo, ahi] = place("agent", lane.agent);
+    return [x, uhi, ulo, ahi, alo];
+  }
+
+  function waveOptions(size, height, extra) {
+    const line = (name) => ({ stroke: color(name), width: 1, points: { show: false }, spanGaps: false });
+    return {
+      width: size, height, legend: { show: false }, ms: 1,
+      scales: { x: { time: false, ...(extra.range ? { range: extra.range } : {}) }, y: { range: [0, 1] } },
+      series: [{}, line("user"), line("user"), line("agent"), line("agent")],
+      bands: [{ series: [1, 2], fill: color("user") }, { series: [3, 4], fill: color("agent") }],
+      ...extra.options,
+    };
+  }
+
+  const anchorAt = (name) => { const found = view.anchors.find((a) => a[0] === name); return found ? found[1] : null; };
+  const gap = () => {
+    const from = anchorAt("speech_end"), to = anchorAt("first_audible") ?? anchorAt("first_packet") ?? anchorAt("first_text");
+    return from !== null && to !== null ? [from, to] : null;
+  };
+  function gapWindow() {
+    const found = gap();
+    if (!found) return [view.from_ms, view.to_ms];
+    const [from, to] = [Math.min(...found), Math.max(...found)];
+    const margin = Math.max(350, (to - from) * 0.55);
+    return [Math.max(view.from_ms, from - margin), Math.min(view.to_ms, to + margin)];
+  }
+
+  function band(u) {
+    const found = gap();
+    if (!found) return;
+    const [a, b] = found.map((v) => u.valToPos(v, "x", true));
+    u.ctx.fillStyle = color("gap-soft");
+    u.ctx.fillRect(a, u.bbox.top, b - a, u.bbox.height);
+  }
+
+  function drawDetail(u, lane) {
+    const { ctx, bbox } = u, ratio = uPlot.pxRatio;
+    const X = (v) => u.valToPos(v, "x", true), Y = (px) => bbox.top + px * ratio;
+    ctx.save();
+    ctx.beginPath(); ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height); ctx.clip();
+    ctx.font = FONT.replace("12px", 12 * ratio + "px"); ctx.textBaseline = "middle"; ctx.lineWidth = ratio;
+    for (const [from, to] of view.stalls) {
+      const at = lane.agent;
+      ctx.globalAlpha = 0.16; ctx.fillStyle = color("bad");
+      ctx.fillRect(X(from), Y(at.top + 4), X(to) - X(from), (at.size - 8) * ratio);
+      ctx.globalAlpha = 1;
+      const text = "stall " + figure(to - from);
+      if (ctx.measureText(text).width < X(to) - X(from)) {
+        ctx.textAlign = "center"; ctx.fillText(text, (X(from) + X(to)) / 2, Y(at.top + at.size / 2));
+      }
+    }
+    const ticks = (values, at, name) => {
+      ctx.strokeStyle = color(name); ctx.globalAlpha = 0.75; ctx.beginPath();
+      for (const v of values) { const x = Math.round(X(v)) + 0.5; ctx.moveTo(x, Y(at.top + 15)); ctx.lineTo(x, Y(at.top + at.size - 5)); }
+      ctx.stroke(); ctx.globalAlpha = 1;
+    };
+    ticks(view.packets, lane.packets, "agent");
+    ticks(view.texts.map((t) => t[0]), lane.texts, "text");
+    ticks(view.late_packets, lane.packets, "bad");
+    if (view.late_sends.length) ticks(view.late_sends, { top: lane.user.size - 26, size: 24 }, "bad");
+    for (const [name, v] of view.anchors) {
+      ctx.strokeStyle = color(SIDE[name] || "quiet"); ctx.setLineDash([4 * ratio, 3 * ratio]);
+      ctx.beginPath(); ctx.moveTo(X(v), Y(0)); ctx.lineTo(X(v), Y(lane.row0 ? lane.row0.top : lane.height)); ctx.stroke();
+    }
+    ctx.setLineDash([]);
+    lane.rows.forEach((names, i) => {
+      const at = lane["row" + i], spans = view.spans.filter((span) => names.includes(span.metric));
+      for (const span of spans) {
+        const a = X(span.from), b = X(span.to), top = Y(at.top + (i ? 2 : 8)), size = 18 * ratio;
+        ctx.fillStyle = color(BAR[span.metric]); ctx.fillRect(Math.min(a, b), top, Math.max(Math.abs(b - a) - (i === 1 ? ratio : 0), ratio), size);
+        ctx.font = (i ? "" : "600 ") + FONT.replace("12px", 12 * ratio + "px");
+        const value = figure(span.value) + " ms", pad = 6 * ratio;
+        const shown = [span.label + " " + value, value];
+        const l = Math.max(Math.min(a, b), bbox.left), r = Math.min(Math.max(a, b), bbox.left + bbox.width);
+        const inside = shown.find((text) => ctx.measureText(text).width + 2 * pad < r - l);
+        ctx.textAlign = "left";
+        if (inside) { ctx.fillStyle = color("on-bar"); ctx.fillText(inside, l + pad, top + size / 2 + ratio); }
+        else if (names.length === 1 || span === spans[spans.length - 1]) {
+          ctx.fillStyle = color("ink");
+          const room = bbox.left + bbox.width - r, text = shown.find((t) => ctx.measureText(t).width + pad < room);
+          if (text) ctx.fillText(text, r + pad, top + size / 2 + ratio);
+        }
+      }
+    });
+    ctx.font = FONT.replace("12px", 11.5 * ratio + "px"); ctx.textAlign = "left"; ctx.fillStyle = color("quiet");
+    const names = [["user", "User"], ["agent", "Agent, as heard"], ["packets", "Audio packets: " + view.packets.length + (view.late_packets.length ? ", late: " + view.late_packets.length : "")], ["texts", "Text deltas: " + view.texts.length]];
+    for (const [name, text] of names) {
+      const y = Y(lane[name].top + 8), x = bbox.left + 4 * ratio;
+      ctx.globalAlpha = 0.8; ctx.fillStyle = color("paper"); ctx.fillRect(x - 2 * ratio, y - 7 * ratio, ctx.measureText(text).width + 4 * ratio, 14 * ratio);
+      ctx.globalAlpha = 1; ctx.fillStyle = color("quiet"); ctx.fillText(text, x, y);
+    }
+    ctx.restore();
+  }
+
+  /* Labels above the plot: none covers another or another's line. From the right, each takes the lowest free level. */
+  function placeFlags(u) {
+    const box = byId("flags"), offset = u.bbox.left / uPlot.pxRatio, full = u.bbox.width / uPlot.pxRatio;
+    box.replaceChildren();
+    const shown = view.anchors.map(([name, v]) => ({ name, v, x: u.valToPos(v, "x") })).filter((f) => f.x >= -1 && f.x <= full + 1);
+    const placed = [];
+    let depth = 0;
+    for (const flag of shown.sort((a, b) => b.x - a.x)) {
+      const node = element("div", undefined, "flag"), text = element("span", flag.name.replaceAll("_", " ") + " ");
+      text.append(element("b", figure(flag.v)));
+      node.append(text); box.append(node);
+      node.style.color = color(SIDE[flag.name] || "quiet");
+      const size = node.offsetWidth + 4, left = flag.x + size > full + 10;
+      if (left) node.classList.add("left");
+      const from = left ? flag.x - size : flag.x, to = left ? flag.x : flag.x + size;
+      const free = (level) => placed.every((p) =>
+        (p.level === level ? to <= p.from || from >= p.to : true)
+        && (p.level > level ? p.x <= from || p.x >= to || p.x === flag.x : true)
+        && (p.level < level ? flag.x <= p.from || flag.x >= p.to || p.x === flag.x : true));
+      let level = 0;
+      while (level < 12 && !free(level)) level++;
+      placed.push({ level, from, to, x: flag.x });
+      depth = Math.max(depth, level);
+      node.style[left ? "right" : "left"] = (left ? box.clientWidth - offset - flag.x : offset + flag.x) + "px";
+      node.style.height = (level + 1) * 16 + 4 + "px";
+    }
+    const height = (depth + 1) * 16 + 6;
+    box.style.height = Math.max(height, parseFloat(box.style.height) || 0) + "px";
+  }
+
+  function drawTimeline(range) {
+    detail?.destroy(); overview?.destroy();
+    const lane = lanes(), size = width(byId("detail"));
+    byId("flags").style.height = "";
+    overview = new uPlot(waveOptions(width(byId("overview")) - 2, 58, {
+      options: {
+        padding: [3, 0, 3, 0], axes: [{ show: false }, { show: false }],
+        cursor: { y: false, drag: { x: true, setScale: false }, points: { show: false } },
+        hooks: {
+          drawClear: [band],
+          draw: [(u) => {
+            if (!detail) return;
+            const { min, max } = detail.scales.x, ratio = uPlot.pxRatio, a = u.valToPos(min, "x", true), b = u.valToPos(max, "x", true);
+            u.ctx.strokeStyle = color("quiet"); u.ctx.lineWidth = 1.5 * ratio;
+            u.ctx.strokeRect(a + ratio, u.bbox.top - ratio, b - a - 2 * ratio, u.bbox.height + 2 * ratio);
+          }],
+          setSelect: [(u) => { if (u.select.width > 4) zoom(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")); u.setSelect({ width: 0 }, false); }],
+          ready: [(u) => u.over.addEventListener("click", (event) => {
+            const at = u.posToVal(event.offsetX, "x"), half = (detail.scales.x.max - detail.scales.x.min) / 2;
+            if (Math.abs(at) >= 0) pan(at - half);
+          })],
+        },
+      },
+    }), waves({ user: { top: 0, size: 29 }, agent: { top: 29, size: 29 } }, 58), byId("overview"));
+    detail = new uPlot(waveOptions(size, lane.height + 48, {
+      range: (u, min, max) => [Math.max(min, view.from_ms), Math.min(max, view.to_ms)],
+      options: {
+        padding: [0, 10, 0, 10],
+        axes: [axis({ values: (u, ticks) => ticks.map(axisTime), label: "after the end of the user's speech", labelFont: FONT, labelSize: 18, size: 28, space: 70 }), { show: false }],
+        cursor: { y: false, points: { show: false }, drag: { x: true, setScale: true } },
+        hooks: {
+          drawClear: [band],
+          draw: [(u) => drawDetail(u, lane), placeFlags, () => overview.redraw(false)],
+          ready: [(u) => u.over.addEventListener("click", (event) => seek(u.posToVal(event.offsetX, "x")))],
+        },
+      },
+    }), waves(lane, lane.height), byId("plot"));
+    detail.setScale("x", { min: range[0], max: range[1] });
+    playhead = element("div", undefined, "playhead"); playhead.hidden = true; detail.over.append(playhead);
+  }
+
+  function zoom(from, to) {
+    const least = 8;
+    if (to - from < least) { const middle = (from + to) / 2; from = middle - least / 2; to = middle + least / 2; }
+    detail.setScale("x", { min: Math.max(view.from_ms, from), max: Math.min(view.to_ms, to) });
+  }
+  function pan(from) {
+    const size = detail.scales.x.max - detail.scales.x.min;
+    from = Math.min(Math.max(from, view.from_ms), view.to_ms - size);
+    zoom(from, from + size);
+  }
+  function scaled(factor) {
+    const { min, max } = detail.scales.x, middle = (min + max) / 2, half = ((max - min) / 2) * factor;
+    zoom(middle - half, middle + half);
+  }
+  const actions = { gap: () => zoom(...gapWindow()), all: () => zoom(view.from_ms, view.to_ms), in: () => scaled(0.6), out: () => scaled(1 / 0.6) };
+
+  function seek(at) {
+    if (!sound) return;
+    sound.currentTime = Math.max(0, (at - view.from_ms) / 1000);
+    follow();
+  }
+  function follow() {
+    if (!sound || !detail) return;
+    const at = view.from_ms + sound.currentTime * 1000, { min, max } = detail.scales.x;
+    playhead.hidden = sound.currentTime === 0 || at < min || at > max;
+    playhead.style.left = detail.valToPos(at, "x") - 1 + "px";
+    if (!sound.paused) requestAnimationFrame(follow);
+  }
+
+  function player(label, source) {
+    const node = element("audio");
+    node.controls = true; node.preload = "metadata"; node.src = source;
+    node.setAttribute("aria-label", label);
+    return node;
+  }
+
+  function showView(index) {
+    view = data.views[index];
+    const box = byId("sound");
+    box.replaceChildren(); sound = null;
+    if (view.sound) {
+      sound = player("This turn as heard", view.sound);
+      for (const name of ["play", "seeked", "timeupdate"]) sound.addEventListener(name, follow);
+      box.append(sound, element("span", "left: user, right: agent"));
+    }
+    for (const [side, path] of Object.entries(view.files)) {
+      if (view.sound) { const link = element("a", side); link.href = path; box.append(link); }
+      else box.append(element("span", side), player(side + " recording", path));
+    }
+    if (!box.childNodes.length) box.append(element("span", "No sound beside this page."));
+    byId("view-about").textContent = [view.session, view.mode, view.language, "status " + view.status, ...view.notes].filter(Boolean).join(" · ");
+    const error = byId("view-error");
+    error.hidden = !view.error; error.textContent = view.error;
+    const words = byId("words");
+    words.replaceChildren();
+    for (const [name, text] of [["Asked", view.asked], ["Understood", view.understood], ["Answer", view.answer]]) {
+      if (text) words.append(element("dt", name), element("dd", text));
+    }
+    const body = document.querySelector("#instants tbody");
+    body.replaceChildren(...view.anchors.map(([name, v, meaning]) => {
+      const row = element("tr");
+      const head = element("th"); head.scope = "row"; head.append(element("code", name));
+      row.append(head, element("td", grouped(v, 3), "n"), element("td", meaning));
+      return row;
+    }));
+    const found = gap(), first = view.spans.find((span) => span.metric === "first_audible_ms");
+    byId("detail").setAttribute("aria-label", "Timeline of one turn, " + view.why + ". "
+      + (first ? "First audible sound " + figure(first.value) + " milliseconds after the end of speech." : found ? "" : "No answer was heard."));
+    drawTimeline(gapWindow());
+  }
+
+  /* ---- distributions ---------------------------------------------------------------------------------------- */
+
+  const LOOK = [["gap", []], ["agent", [7, 4]], ["text", [2, 3]]];
+
+  function drawEcdf() {
+    const box = byId("ecdf");
+    const sorted = data.charts.map((chart) => chart.values.filter((v) => v !== null).sort((a, b) => a - b));
+    const x = [...new Set([0, ...sorted.flat()])].sort((a, b) => a - b);
+    const shares = sorted.map((values) => { let i = 0; return x.map((v) => { while (i < values.length && values[i] <= v) i++; return (i / values.length) * 100; }); });
+    const steps = uPlot.paths.stepped({ align: 1 });
+    return new uPlot({
+      width: width(box) / (printing ? 2 : 1) - (printing ? 10 : 0), height: 300, ms: 1, padding: [8, 12, 0, 0],
+      scales: { x: { time: false }, y: { range: [0, 101] } },
+      legend: { live: true },
+      cursor: { y: false, points: { size: 6 }, drag: { x: true } },
+      axes: [axis({ values: (u, ticks) => ticks.map(axisTime), size: 30, space: 60 }), axis({ values: (u, ticks) => ticks.map((v) => v + " %"), size: 48, splits: () => [0, 25, 50, 75, 95] })],
+      series: [{ label: "within", value: (u, v) => (v === null ? "" : axisTime(+v.toFixed(1))) },
+        ...data.charts.map((chart, i) => ({
+          label: chart.label, stroke: color(LOOK[i][0]), dash: LOOK[i][1], width: 2, paths: steps, points: { show: false },
+          value: (u, v) => (v === null ? "" : v.toFixed(1) + " %"),
+        }))],
+    }, [x, ...shares], box);
+  }
+
+  function drawDots() {
+    const box = byId("dots"), chart = data.charts[+byId("dots-choice").selectedIndex || 0], turns = data.turns;
+    const order = turns.query.map((_, i) => i).filter((i) => chart.values[i] !== null).sort((a, b) => chart.values[a] - chart.values[b]);
+    const rows = data.queries.length, tall = Math.min(Math.max(rows * 17, 120), 560), step = tall / rows, labelled = step >= 12;
+    const failed = turns.query.map((_, i) => i).filter((i) => turns.status[i] !== "ok");
+    const most = order.length ? chart.values[order[order.length - 1]] : 1000, end = most * 1.06;
+    const jitter = (i) => (((i * 7919) % 101) / 101 - 0.5) * (step > 8 ? 0.5 : 0.2);
+    const Yof = (i) => rows - 1 - turns.query[i] + (rows < turns.query.length ? jitter(i) : 0);
+    const room = labelled ? Math.min(130, 14 + 6.3 * Math.max(...data.queries.map((q) => Math.min(q.length, 18)))) : 10;
+    let near = -1;
+    return new uPlot({
+      width: width(box) / (printing ? 2 : 1) - (printing ? 10 : 0), height: tall + 40, ms: 1, legend: { show: false }, padding: [6, 14, 0, 0],
+      scales: { x: { time: false, range: (u, a, b) => (a === b || b > most ? [0, end] : [a, b]) }, y: { range: [-0.7, rows - 0.3] } },
+      cursor: { points: { show: false }, y: false, drag: { x: true } },
+      axes: [axis({ values: (u, ticks) => ticks.map(axisTime), size: 30, space: 60 }),
+        axis({ size: room, grid: { show: labelled, stroke: color("rule"), width: 1 }, ticks: { show: false },
+          splits: () => (labelled ? data.queries.map((_, i) => rows - 1 - i) : []), values: (u, ticks) => ticks.map((v) => { const q = data.queries[rows - 1 - v] || ""; return q.length > 18 ? q.slice(0, 17) + "…" : q; }) })],
+      series: [{}, { paths: () => null, points: { show: false } }],
+      hooks: {
+        draw: [(u) => {
+          const { ctx, bbox } = u, ratio = uPlot.pxRatio;
+          ctx.save(); ctx.beginPath(); ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height); ctx.clip();
+          if (chart.p50 !== null) {
+            const x = u.valToPos(chart.p50, "x", true);
+            ctx.strokeStyle = color("gap"); ctx.lineWidth = ratio; ctx.setLineDash([4 * ratio, 3 * ratio]);
+            ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke(); ctx.setLineDash([]);
+          }
+          for (const i of order) {
+            const x = u.valToPos(chart.values[i], "x", true), y = u.valToPos(Yof(i), "y", true);
+            ctx.beginPath(); ctx.arc(x, y, (i === near ? 6 : 3.6) * ratio, 0, 7);
+            ctx.globalAlpha = i === near ? 1 : turns.query.length > 400 ? 0.35 : 0.75;
+            ctx.fillStyle = ctx.strokeStyle = color("agent"); ctx.lineWidth = 1.3 * ratio;
+            if (turns.tainted[i]) ctx.stroke(); else ctx.fill();
+          }
+          ctx.globalAlpha = 1; ctx.strokeStyle = color("bad"); ctx.lineWidth = 1.6 * ratio;
+          for (const i of failed) {
+            const x = bbox.left + bbox.width - 7 * ratio, y = u.valToPos(Yof(i), "y", true), r = 3.5 * ratio;
+            ctx.beginPath(); ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x + r, y - r); ctx.lineTo(x - r, y + r); ctx.stroke();
+          }
+          ctx.restore();
+        }],
+        setCursor: [(u) => {
+          const { left, top } = u.cursor;
+          let best = -1, distance = 15;
+          if (left >= 0) for (const i of order) {
+            const d = Math.hypot(u.valToPos(chart.values[i], "x") - left, u.valToPos(Yof(i), "y") - top);
+            if (d < distance) { distance = d; best = i; }
+          }
+          if (best !== near) { near = best; about(chart, near); u.redraw(false); }
+        }],
+        ready: [(u) => u.over.addEventListener("click", () => {
+          const at = near < 0 ? -1 : data.views.findIndex((v) => v.session === turns.session[near]);
+          if (at >= 0) { byId("view-choice").value = String(at); showView(at); byId("timeline").scrollIntoView({ behavior: "smooth" }); }
+        })],
+      },
+    }, order.length ? [order.map((i) => chart.values[i]), order.map(Yof)] : [[0, end], [null, null]], box);
+  }
+
+  function about(chart, i) {
+    const turns = data.turns;
+    byId("dots-about").textContent = i >= 0
+      ? [data.queries[turns.query[i]], chart.label + " " + figure(chart.values[i]) + " ms", turns.session[i], turns.tainted[i] ? "tainted" : ""].filter(Boolean).join(" · ")
+      : "Dashed: median. Hollow: tainted by the harness. ×: no proper answer.";
+  }
+
+  /* ---- the page --------------------------------------------------------------------------------------------- */
+
+  function drawAll() {
+    if (view) drawTimeline([detail.scales.x.min, detail.scales.x.max]);
+    drawCharts();
+  }
+  function drawCharts() {
+    for (const chart of charts.splice(0)) chart.destroy();
+    if (byId("ecdf")) { charts.push(drawEcdf(), drawDots()); about(data.charts[0], -1); }
+  }
+  function setPrinting(on) {
+    if (printing === on) return;
+    printing = on;
+    document.documentElement.classList.toggle("printing", on);
+    drawAll();
+  }
+
+  if (data.views.length) {
+    showView(0);
+    byId("view-choice").addEventListener("change", (event) => showView(+event.target.value));
+    for (const button of document.querySelectorAll("[data-zoom]")) button.addEventListener("click", () => actions[button.dataset.zoom]());
+    byId("detail").addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const size = detail.scales.x.max - detail.scales.x.min;
+      const keys = {
+        ArrowLeft: () => pan(detail.scales.x.min - size / 8), ArrowRight: () => pan(detail.scales.x.min + size / 8),
+        Home: () => pan(view.from_ms), End: () => pan(view.to_ms - size),
+        "+": actions.in, "=": actions.in, "-": actions.out, 0: actions.all, g: actions.gap, G: actions.gap,
+        " ": () => { if (sound) { if (sound.paused) sound.play(); else sound.pause(); } },
+      };
+      if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
+    });
+  }
+  if (byId("dots-choice")) byId("dots-choice").addEventListener("change", drawCharts);
+  drawCharts();
+  let resizing, last = innerWidth;
+  addEventListener("resize", () => { if (innerWidth === last || printing) return; last = innerWidth; clearTimeout(resizing); resizing = setTimeout(drawAll, 120); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  matchMedia("print").addEventListener("change", (event) => setPrinting(event.matches));
+  addEventListener("beforeprint", () => setPrinting(true));
+  addEventListener("afterprint", () => setPrinting(false));
+})();

@@ -1,0 +1,153 @@
+"""The terminal summary: what was measured, the figures with their n and intervals, failures, and why a dash is one.
+
+Everything printed stands in `summary.json` and `metrics.jsonl`; readable from 80 columns on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.report.failure import FailureGroup, failure_groups, plain
+from harness.report.figure import DASH, P95_NEEDS, P99_NEEDS, Figure, figures
+from harness.report.overview import Overview, overview
+
+MOST_GROUPS = 8
+
+
+def print_summary(
+    console: Console,
+    summary: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    notes: Sequence[str] = (),
+    report: Path | None = None,
+) -> None:
+    """Print one run. notes: lines that a reader must know; report: the page's path, printed last."""
+    seen = overview(summary, rows)
+    _print_header(console, seen)
+    found = figures(summary.get("metrics") or {})
+    if any(figure.n for figure in found):
+        console.print(_metric_table(found))
+        for line in dash_reasons(found, rows):
+            console.print(Text(line, style="dim"))
+    else:
+        console.print(Text("No turn gave a latency.", style="bold"))
+    for title, metrics in apart(summary):
+        console.print(Text(f"\n{title}", style="bold"))
+        console.print(_metric_table(figures(metrics)))
+    everyone = [figure for figure in found if figure.everyone] if seen.failed else []
+    if everyone:
+        console.print(Text("\nFailed turns counted as infinitely late", style="bold"))
+        console.print(_everyone_table(everyone))
+    _print_failures(console, failure_groups(rows))
+    for note in [*seen.notes, *notes]:
+        console.print(Text(f"Note: {plain(note)}", style="yellow"))
+    if report is not None:
+        console.print(Text(f"\nReport: {report}"), soft_wrap=True)
+
+
+def dash_reasons(found: Sequence[Figure], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Why figures in the table are missing: too few turns, or the scorer's own reasons, commonest first."""
+    lines = []
+    short = [figure for figure in found if 0 < figure.n < P95_NEEDS and figure.p95 is None]
+    if short:
+        lines.append(f"{DASH} in p95: it needs n >= {P95_NEEDS} (p99: n >= {P99_NEEDS}).")
+    if any(figure.n and "p50" not in figure.intervals for figure in found):
+        lines.append(f"{DASH} in the interval: too few queries to resample.")
+    for figure in found:
+        if figure.n:
+            continue
+        reasons: Counter[str] = Counter()
+        for row in rows:
+            reason = (row.get("reasons") or {}).get(figure.metric.name)
+            if reason:
+                reasons[plain(str(reason))] += 1
+        said = reasons.most_common(1)[0][0] if reasons else "no turn has it"
+        lines.append(f"{DASH} in {figure.metric.name}: {said}.")
+    return lines
+
+
+def apart(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Groups of turns whose figures the summary gives apart, with a title each."""
+    titles = {"first_turns": "First turns of their session", "later_turns": "Later turns", "untainted": "Untainted"}
+    groups = []
+    for key, title in titles.items():
+        group = summary.get(key)
+        if isinstance(group, Mapping):
+            metrics = group.get("metrics", group)
+            turns = group.get("turns")
+            if isinstance(metrics, Mapping) and metrics:
+                groups.append((f"{title} ({turns})" if turns is not None else title, metrics))
+    return groups
+
+
+def _print_header(console: Console, seen: Overview) -> None:
+    line = Text()
+    line.append(seen.peer, style="bold")
+    if seen.mode:
+        line.append(f"  {seen.mode}", style="cyan")
+    line.append(f"  {seen.turns} turns: ")
+    for index, (status, count) in enumerate(seen.statuses):
+        line.append(", " if index else "")
+        line.append(f"{count} {status}", style="green" if status == "ok" else "red")
+    console.print(line)
+    for text, fine in seen.verdicts:
+        console.print(Text(text, style="dim" if fine else "yellow"))
+
+
+def _metric_table(found: Sequence[Figure]) -> Table:
+    table = _table("metric", "n", "p50", "95 % of p50", "p90", "p95", "mean")
+    for figure in found:
+        if figure.n == 0:
+            table.add_row(figure.metric.name, "0", *[DASH] * 5, style="dim")
+            continue
+        figure_columns = (figure.p50, figure.p90, figure.p95, figure.mean)
+        p50, p90, p95, mean = (figure.show(value) for value in figure_columns)
+        style = "bold" if figure.metric.headline else ""
+        table.add_row(figure.metric.name, str(figure.n), p50, figure.interval(), p90, p95, mean, style=style)
+    return table
+
+
+def _everyone_table(found: Sequence[Figure]) -> Table:
+    table = _table("metric", "p50", "p90", "p95")
+    for figure in found:
+        table.add_row(figure.metric.name, *(figure.show_everyone(name) for name in ("p50", "p90", "p95")))
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _print_failures(console: Console, groups: Sequence[FailureGroup]) -> None:
+    if not groups:
+        return
+    console.print(Text("\nTurns without a proper answer", style="bold"))
+    for group in groups[:MOST_GROUPS]:
+        head = Text(f"{number_of(group.count)} ", style="red")
+        head.append(group.status, style="bold red")
+        where = ", ".join(group.sessions[:3]) + (" …" if len(group.sessions) > 3 else "")
+        head.append(f"  {plain(where)}", style="dim")
+        console.print(head)
+        if group.message:
+            console.print(Padding(Text(group.message), (0, 0, 0, 6)))
+    rest = sum(group.count for group in groups[MOST_GROUPS:])
+    if rest:
+        console.print(Text(f"and {rest} more with other messages: see metrics.jsonl", style="dim"))
+
+
+def number_of(count: int) -> str:
+    return f"{count:>4} ×"
