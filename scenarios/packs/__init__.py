@@ -1,0 +1,1 @@
+"""Bundled packs (a folder each, with its manifest) and the script that made them."""
