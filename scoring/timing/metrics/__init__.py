@@ -1,0 +1,1 @@
+"""One module a metric: its declaration, its formula, its edge cases."""

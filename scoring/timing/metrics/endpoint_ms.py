@@ -1,0 +1,27 @@
+"""The peer's endpointing: how long it took to say that the user had finished.
+
+endpoint_ms = endpoint - speech_end.
+
+endpoint: arrival of the peer's last word on the end of speech at or before the start of its answer, and not before
+`speech_end`. Contained in the other latencies. Null: manual and upload mode; a peer that gives no such word; an end
+heard only inside the query (a pause). Source: timing definitions, section 2.
+"""
+
+from __future__ import annotations
+
+from scoring.timing.metric import Metric, Scene, Value, span_ms
+
+
+def compute(scene: Scene) -> Value:
+    return span_ms(scene.anchors.speech_end, scene.anchors.endpoint)
+
+
+METRIC = Metric(
+    name="endpoint_ms",
+    version=1,
+    unit="ms",
+    direction="lower",
+    header="Endpoint",
+    compute=compute,
+    needs=("media_time", "endpoint"),
+)
