@@ -148,7 +148,7 @@ class LocalPeer:
     @property
     def config(self) -> dict[str, Any]:
         return {
-            "model": self._hello.target or "parrot",
+            "target": self._hello.target or "parrot",
             **self._hello.settings,
             "facts": self._facts,
         }

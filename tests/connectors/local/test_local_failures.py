@@ -1,0 +1,298 @@
+"""A model that fails ends one session with one clear line, and the next session works."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from local_driver import CLOCK, local, silence, talking, voice
+
+from harness.core.audio import int16_to_pcm16
+from harness.core.commands import AppendAudio, CreateResponse
+from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
+from harness.core.events import AudioReceived, ConnectionClosed, Note, PeerError, ResponseDone, TextReceived
+
+pytestmark = pytest.mark.loopback
+
+
+@pytest.fixture(autouse=True)
+def broken_models_are_importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+
+
+async def answer_until_closed(talk):
+    talk.do(AppendAudio(pcm=int16_to_pcm16(voice(100))))
+    talk.end_turn()
+    closed = await talk.until(ConnectionClosed)
+    return talk.of(PeerError)[-1], closed
+
+
+@pytest.mark.parametrize(
+    ("target", "settings", "code", "said", "by"),
+    [
+        ("", {"raise_after": 8}, "model_error", "RuntimeError: parrot was told to raise after 8 steps", "peer"),
+        ("", {"crash_after": 8}, "crash", "was killed by SIGKILL (out of memory?)", "peer"),
+        ("", {"hang_after": 8, "step_limit_s": 0.3}, "hang", "no step finished within 0.3 s", "us"),
+        ("broken_models:SleepsInPush", {}, "hang", "no step finished within 0.5 s", "us"),
+        ("broken_models:HoldsTheInterpreter", {}, "hang", "no step finished within 0.5 s", "us"),
+        ("broken_models:OutOfMemory", {}, "out_of_memory", "MemoryError: CUDA out of memory", "peer"),
+        ("broken_models:Stereo", {}, "model_error", "audio of shape (480, 2), it must be mono", "peer"),
+        ("broken_models:NotFinite", {}, "model_error", "not finite", "peer"),
+        ("broken_models:YieldsNonsense", {}, "model_error", "yielded a str where none belongs", "peer"),
+    ],
+)
+def test_a_failure_in_mid_session_is_an_event_and_the_next_session_gets_a_fresh_process(
+    both_loops, target, settings, code, said, by
+):
+    async def scenario():
+        async with local(target, **settings) as peer:
+            async with talking(peer, "manual") as talk:
+                begin_ns = CLOCK.now_ns()
+                error, closed = await answer_until_closed(talk)
+                took_s = (CLOCK.now_ns() - begin_ns) / 1e9
+                with pytest.raises(ConnectorError):
+                    talk.do(CreateResponse())
+            async with talking(peer, "manual") as again:
+                pass
+        return error, closed, took_s, talk, again
+
+    error, closed, took_s, talk, again = both_loops(scenario())
+    assert (error.code, error.fatal, closed.by) == (code, True, by)
+    assert said in error.message
+    assert closed.reason == error.message
+    assert len(talk.of(ConnectionClosed)) == 1
+    assert took_s < 2.5
+    assert [note.code for note in again.of(Note)] == ["model_loaded"]
+
+
+@pytest.mark.parametrize(
+    ("target", "settings", "error", "said"),
+    [
+        ("broken_models:Nobody", {}, ConfigError, "has no Nobody"),
+        ("broken_models:Floodz", {}, ConfigError, "did you mean Floods?"),
+        ("broken_models:NotAModel", {}, ConfigError, "not a subclass of"),
+        ("nowhere.at_all:X", {}, ConfigError, "there is no module nowhere here"),
+        ("parot", {}, ConfigError, "did you mean parrot?"),
+        ("broken_models:Configurable", {}, ConfigError, "needs --set size="),
+        ("broken_models:Configurable", {"size": 1, "nam": "y"}, ConfigError, "did you mean name?"),
+        ("broken_models:Configurable", {"size": "big"}, ConfigError, "size=big"),
+        ("broken_models:Floods", {"size": 1}, ConfigError, "has no setting 'size': it takes none"),
+        ("broken_models:WrongRate", {}, ConfigError, "output_rate_hz=24"),
+        ("broken_models:NeedsSomething", {}, PrerequisiteError, "get them with `fetch-weights`"),
+        ("broken_models:RaisesInLoad", {}, ConnectorError, "RuntimeError: weights are damaged"),
+        ("broken_models:Exits", {}, ConnectorError, "ended with exit code 7: no space left for weights"),
+        ("broken_models:LoadsForEver", {}, ConnectorError, "did not load its model within 0.3 s"),
+    ],
+)
+def test_a_failed_start_is_one_clear_line(target, settings, error, said):
+    async def scenario():
+        async with local(target, **settings):
+            pytest.fail("it started")
+
+    with pytest.raises(error) as caught:
+        asyncio.run(scenario())
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"think_m": 1}, "did you mean think_ms?"),
+        ({"chunk_ms": "soon"}, "chunk_ms=soon"),
+        ({"chunk_ms": 0}, "must be above 0"),
+        ({"delivery": "slow"}, "delivery=slow"),
+    ],
+)
+def test_the_bundled_models_settings_are_checked_at_once(settings, said):
+    with pytest.raises(ConfigError) as caught:
+        local(**settings)
+    assert said in str(caught.value)
+
+
+def test_a_missing_import_names_the_package(tmp_path, monkeypatch):
+    (tmp_path / "needs_more.py").write_text("import a_package_nobody_has\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    async def scenario():
+        async with local("needs_more:Model"):
+            pass
+
+    with pytest.raises(PrerequisiteError, match="needs a_package_nobody_has"):
+        asyncio.run(scenario())
+
+
+def test_the_model_is_found_in_the_present_directory(tmp_path, monkeypatch):
+    (tmp_path / "mine_here.py").write_text(
+        "from connectors.local.model import LocalModel\n"
+        "class Mine(LocalModel):\n    def push_audio(self, pcm):\n        return None\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert local("mine_here:Mine").profile.output_rate_hz == 24_000
+
+
+def test_a_session_that_does_not_start_times_out():
+    async def scenario():
+        async with local("broken_models:SlowStart", timeout_s=0.2) as peer:
+            with pytest.raises(ConnectorError, match="did not start a session within"):
+                async with talking(peer):
+                    pass
+
+    asyncio.run(scenario())
+
+
+def test_settings_and_model_reach_the_constructor():
+    async def scenario():
+        async with (
+            local("broken_models:Configurable", model="m7", size=4, fast="true") as peer,
+            talking(peer, "manual") as talk,
+        ):
+            talk.do(CreateResponse())
+            await talk.answer()
+        return talk.of(TextReceived)[0].text, peer.config, peer.label
+
+    text, config, label = asyncio.run(scenario())
+    assert text == "5xm7True"
+    assert config == {
+        "model": "m7",
+        "target": "broken_models:Configurable",
+        "size": "4",
+        "fast": "true",
+        "facts": {},
+    }
+    assert label == "local-broken_models.Configurable"
+
+
+def test_a_flood_arrives_whole(both_loops):
+    async def scenario():
+        async with local("broken_models:Floods") as peer, talking(peer, "manual") as talk:
+            talk.do(CreateResponse())
+            await talk.answer()
+        return talk
+
+    talk = both_loops(scenario())
+    assert sum(event.samples for event in talk.of(AudioReceived)) == 3000 * 480
+
+
+def test_a_model_without_turns_answers_unit_by_unit():
+    async def scenario():
+        peer = local("broken_models:Duplex")
+        asked = peer.profile
+        async with peer:
+            assert peer.profile == asked
+            assert peer.config["facts"] == {"device": "cpu", "weights": "none"}
+            async with talking(peer) as talk:
+                await talk.play(voice(400), speed=4)
+                await talk.until(AudioReceived, 5)
+        return asked, talk
+
+    profile, talk = asyncio.run(scenario())
+    assert (profile.pacing, profile.continuous, profile.chunk_ms) == ("input_clocked", True, 80)
+    assert b"".join(event.pcm for event in talk.of(AudioReceived)) == int16_to_pcm16(voice(400))
+    assert "ResponseStarted" not in talk.names()
+
+
+def test_an_answer_from_push_audio_is_a_response_too():
+    async def scenario():
+        async with local("broken_models:Continues") as peer, talking(peer) as talk:
+            talk.do(AppendAudio(pcm=int16_to_pcm16(silence(20))))
+            await talk.answer()
+        return talk
+
+    talk = asyncio.run(scenario())
+    assert talk.names()[6:] == [
+        "ResponseStarted",
+        "TextReceived",
+        "AudioReceived",
+        "AudioDone",
+        "ResponseDone",
+        "ConnectionClosed",
+    ]
+    assert talk.of(ResponseDone)[0].usage == {"tokens": 1}
+
+
+def test_closing_in_a_hang_is_bounded_and_frees_the_peer():
+    async def scenario():
+        async with local(hang_after=1, step_limit_s=0.4, think_ms=0) as peer:
+            async with talking(peer, "manual") as talk:
+                talk.end_turn()
+                await asyncio.sleep(0.1)
+            async with talking(peer, "manual"):
+                pass
+
+    begin = time.monotonic()
+    asyncio.run(scenario())
+    assert time.monotonic() - begin < 5
+
+
+def test_leaving_in_mid_answer_leaves_no_process():
+    async def scenario():
+        async with local(step_ms=20) as peer, talking(peer, "manual") as talk:
+            await talk.play(voice(300), speed=10)
+            talk.end_turn()
+            await talk.until(TextReceived)
+            return peer._worker._child._process
+
+    process = asyncio.run(scenario())
+    assert process.poll() is not None
+    gc.collect()
+
+
+def test_a_cancelled_run_leaves_no_process():
+    async def scenario():
+        processes = []
+
+        async def run():
+            async with local() as peer, talking(peer):
+                processes.append(peer._worker._child._process)
+                await asyncio.sleep(60)
+
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(run())
+            while not processes:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            task.cancel()
+        return processes[0]
+
+    assert asyncio.run(scenario()).poll() is not None
+
+
+PARENT = """
+import asyncio, sys, os
+sys.path.insert(0, {folder!r})
+from local_driver import local, talking
+async def main():
+    async with local() as peer, talking(peer):
+        print(peer._worker._child._process.pid, flush=True)
+        await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def test_the_worker_ignores_ctrl_c_and_dies_with_its_parent():
+    program = PARENT.format(folder=str(Path(__file__).parent))
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        worker = int(parent.stdout.readline())
+        os.kill(worker, signal.SIGINT)
+        time.sleep(0.2)
+        assert is_running(worker)
+        parent.kill()
+    deadline = time.monotonic() + 3
+    while is_running(worker) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not is_running(worker)
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
