@@ -129,6 +129,8 @@ class Recorder:
         return closed.events
 
     def _put(self, message: ToWriter) -> None:
+        if self._gone:
+            return
         data = pack(message)
         self._pending.append(data)
         self._pending_bytes += len(data)
@@ -186,7 +188,7 @@ class Recorder:
         self._closing.clear()
 
     async def _drain(self) -> None:
-        while self._pending:
+        while self._pending and not self._gone:
             await self._pacer.until(self._pacer.clock.now_ns() + FLUSH_NS)
         if self._closing:
             await asyncio.wait(list(self._closing.values()))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from harness.core.clock import wall_anchor
+from harness import __version__
+from harness.core.clock import SystemClock, wall_anchor
 from harness.core.connector import Peer
 from harness.core.errors import ConfigError
 from harness.core.run_directory import RunDirectory, RunInfo
@@ -119,14 +121,19 @@ class Suite:
 
 
 def prepare_directory(
-    directory: RunDirectory, peer: Peer, suite: str, config: dict[str, Any], planned: Sequence[str], *, resume: bool
+    directory: RunDirectory,
+    peer: Peer,
+    suite: str,
+    config: dict[str, Any],
+    planned: Sequence[str],
+    *,
+    resume: bool,
+    calibration: dict[str, Any] | None = None,
 ) -> None:
     """Write `run.json`, or check that a resumed run asks for the same thing.
 
     Raises ConfigError for an existing directory without resume, and for a changed configuration, naming the key.
     """
-    from harness import __version__
-
     if directory.exists():
         if not resume:
             raise ConfigError(f"{directory.path} already holds a run: choose another --out, or go on with --resume")
@@ -134,20 +141,16 @@ def prepare_directory(
         return
     if directory.path.exists() and any(directory.path.iterdir()):
         raise ConfigError(f"{directory.path} exists and is no run directory: choose another --out")
-    created = wall_anchor_text()
     info = RunInfo(
-        peer=peer.label, suite=suite, created=created, firstpacket=__version__, config=config, planned=tuple(planned)
+        peer=peer.label,
+        suite=suite,
+        created=datetime.fromtimestamp(wall_anchor(SystemClock()).wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        firstpacket=__version__,
+        config=config,
+        planned=tuple(planned),
+        calibration=calibration,
     )
     directory.write_info(info)
-
-
-def wall_anchor_text() -> str:
-    """The date and time now, UTC, for display."""
-    from datetime import UTC, datetime
-
-    from harness.core.clock import SystemClock
-
-    return datetime.fromtimestamp(wall_anchor(SystemClock()).wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _same(before: dict[str, Any], now: dict[str, Any], path: str = "") -> None:

@@ -152,6 +152,13 @@ def test_resolve_takes_local_paths_and_names(tmp_path: Path, monkeypatch: pytest
         store.resolve("./not/here")
 
 
+def test_a_folder_that_is_no_such_model(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(b"x")
+    assert store.resolve_with(str(tmp_path), ("model.bin",)) == tmp_path
+    with pytest.raises(ConfigError, match=r"is not a model for this engine: it holds no config\.json"):
+        store.resolve_with(str(tmp_path), ("model.bin", "config.json"))
+
+
 def test_hub_id_without_the_hub_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(PrerequisiteError, match=r"pip install 'firstpacket\[asr\]'"):

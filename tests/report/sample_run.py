@@ -316,7 +316,9 @@ def _figures(values: list[float | None]) -> dict[str, Any]:
         return round(float(np.percentile(there, q)), 3) if n >= least else None
 
     everyone = np.sort([np.inf if value is None else value for value in values])
-    every = {f"p{q}": (None if not len(everyone) else float(everyone[int(len(everyone) * q / 100)])) for q in (50, 90, 95)}
+    every = {
+        f"p{q}": (None if not len(everyone) else float(everyone[int(len(everyone) * q / 100)])) for q in (50, 90, 95)
+    }
     p50 = percentile(50, 1)
     return {
         "n": n,

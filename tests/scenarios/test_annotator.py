@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.audio import Int16, int16_to_float, ms_to_samples, window_power
 from harness.core.errors import ConfigError
-from harness.engines.vad import speech_spans
+from harness.engines.vad import Span, speech_spans
 from scenarios import annotator
 from scenarios.annotator import BELOW_LOUDEST_DB, FLOOR_DB, annotate, annotate_cached, annotator_name
 from scenarios.pack import load_pack
@@ -62,9 +62,36 @@ def test_a_click_far_from_speech_is_not_its_end(speech: Int16) -> None:
     assert annotate(longer, RATE) == marks
 
 
-def test_a_tail_that_silero_overstays_ends_where_it_was_loud() -> None:
-    """en-05 ended so softly that no loud window lay within reach of the span; the nearest loud one counts."""
+@pytest.mark.parametrize(
+    ("spans", "expected_ms"),
+    [
+        ([Span(0, 500)], (0, 500)),
+        ([Span(60, 560)], (0, 500)),
+        ([Span(0, 590)], (0, 500)),
+        ([Span(0, 350)], (0, 450)),
+        ([Span(0, 900)], (0, 500)),
+        ([Span(120, 800)], (20, 500)),
+        ([Span(0, 200), Span(300, 520)], (0, 500)),
+        ([Span(620, 900)], (620, 900)),
+    ],
+    ids=["exact", "late", "within reach", "too short", "overstayed", "both", "last span counts", "nothing loud"],
+)
+def test_where_the_marks_fall_for_given_spans(
+    spans: list[Span], expected_ms: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tone of 500 ms in 1.5 s of silence, Silero's spans (here in ms after the tone's start) made up."""
+    lead = 300
+    tone = 10_000 * np.sin(2 * np.pi * 1_000 * np.arange(500 * MS) / RATE)
+    samples = np.pad(tone.astype(np.int16), (lead * MS, 700 * MS))
+    given = [Span((span.start + lead) * MS, (span.end + lead) * MS) for span in spans]
+    monkeypatch.setattr(annotator, "speech_spans", lambda signal, rate_hz: given)
+    # A window that holds 1 ms of the tone is loud already, so a mark stands up to 9 ms outside the tone.
+    start, end = annotate(samples, RATE)
+    assert 0 <= expected_ms[0] + lead - start / MS <= 9
+    assert 0 <= end / MS - lead - expected_ms[1] <= 9
 
+
+def test_every_bundled_query_ends_in_a_loud_window() -> None:
     for clip in load_pack("queries").clips:
         window = ms_to_samples(10, clip.rate_hz)
         power = window_power(clip.samples[clip.speech_end - window : clip.speech_end], window, 1)

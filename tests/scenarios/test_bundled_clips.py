@@ -87,7 +87,7 @@ def test_all_of_it_is_a_few_megabytes() -> None:
 
 @pytest.mark.parametrize("rate_hz", [16_000, 48_000])
 def test_marks_of_resampled_clips_are_where_the_annotator_finds_them(rate_hz: int) -> None:
-    """Not at 8 kHz: there an initial "f" loses the band that made it loud, which is why marks are mapped, not redone."""
+    """Not at 8 kHz: an initial "f" loses the band that made it loud there: marks are mapped, not redone."""
     for clip in CLIPS[::6]:
         out = clip.at_rate(rate_hz)
         found = annotate(out.samples, rate_hz)

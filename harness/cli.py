@@ -1,0 +1,279 @@
+"""The command `firstpacket`: the only place that sees all rooms. Parses, calls, prints; holds no logic.
+
+Rooms are imported inside the commands, so that `--help` is instant. Exit codes: 0 fine, 2 usage or configuration,
+3 something to install or set, 4 the peer failed in every session, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness import __version__
+
+OK, USAGE, PREREQUISITE, PEER_FAILED, INTERRUPTED = 0, 2, 3, 4, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="firstpacket")
+def cli() -> None:
+    """A stopwatch for speech-to-speech AI: plays spoken queries in real time to a voice API or model, stamps every
+    packet that comes back, and reports time to first token, first-packet latency, first audible sound and RTF."""
+
+
+@cli.command()
+@click.option("--peer", "peers", multiple=True, metavar="NAME|URL", help="Who is measured: a name from `firstpacket "
+              "peers`, NAME?key=value, or ws://… Repeat to interleave several. Default: the embedded agent.")
+@click.option("--model", help="Model name, where the peer takes one.")
+@click.option("--queries", default="queries", show_default=True, metavar="PATH|PACK",
+              help="A bundled pack, a folder of audio files (with or without manifest.jsonl), or one file.")
+@click.option("--language", "languages", multiple=True, help="Only queries in this language. Repeatable.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N queries.")
+@click.option("--turn", type=click.Choice(["vad", "manual"]), default="vad", show_default=True,
+              help="Who ends the user's turn: the peer's VAD, or a commit of ours.")
+@click.option("--commit-after", type=click.Choice(["speech", "clip"]), default="speech", show_default=True,
+              help="Manual turns: commit after the packet with the last of the speech, or after the whole clip.")
+@click.option("--chunk-ms", type=click.IntRange(10, 200), help="Size of the user's audio chunks. "
+              "[default: 20, or the peer's]")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Say every query N times.")
+@click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True, help="Sessions at once.")
+@click.option("--turns-per-session", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Queries said in one session, one after the other.")
+@click.option("--warmup", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Sessions held first and left out of every figure.")
+@click.option("--instructions", help="System instructions for the peer.")
+@click.option("--voice", help="Voice name, where the peer takes one.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer. Repeatable.")
+@click.option("--key-env", metavar="NAME", help="Environment variable that holds the peer's key.")
+@click.option("--insecure", is_flag=True, help="Accept any TLS certificate.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
+              help="Seconds to wait for an answer after the end of speech, and for the connection.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--audio", "audio_format", type=click.Choice(["flac", "wav"]), default="flac", show_default=True,
+              help="How recordings are kept.")
+@click.option("--priority", type=click.Choice(["normal", "nice", "realtime"]), default="normal", show_default=True,
+              help="Scheduling of the measuring process, as far as the system allows.")
+@click.option("--out", type=click.Path(path_type=Path), help="Run directory. [default: bench_results/<date>_…]")
+@click.option("--resume", is_flag=True, help="Go on with the run in --out; finished sessions are kept.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+def bench(**options: Any) -> None:
+    """Play the queries to a peer and report how fast it answers."""
+    from harness.core.connector import PeerOptions
+    from harness.run.bench import BenchRequest, run_bench
+    from harness.run.peers import DEFAULT_PEER, split_settings
+    from harness.run.plan import PlanOptions
+    from harness.run.runner import SessionOptions
+    from harness.run.suite import SuiteOptions
+    from scenarios.pack import load_pack
+
+    pack = load_pack(options["queries"], limit=options["limit"], languages=options["languages"] or None)
+    request = BenchRequest(
+        peers=options["peers"] or (DEFAULT_PEER,),
+        options=PeerOptions(
+            model=options["model"],
+            key_env=options["key_env"],
+            insecure=options["insecure"],
+            timeout_s=options["timeout_s"],
+            settings=dict(split_settings(options["settings"])),
+        ),
+        suite=SuiteOptions(
+            session=SessionOptions(
+                **{key: options[key] for key in ("turn", "chunk_ms", "commit_after", "timeout_s", "instructions",
+                                                 "voice", "model", "audio_format")}
+            ),
+            plan=PlanOptions(**{key: options[key] for key in ("repeat", "turns_per_session", "warmup", "seed")}),
+            concurrency=options["concurrency"],
+        ),
+        out=options["out"],
+        resume=options["resume"],
+        priority=options["priority"],
+        show_progress=not options["as_json"],
+    )
+    identity = {"pack": pack.name, "sha256": pack.sha256, "clips": len(pack.clips), "annotator": pack.annotator}
+    outcome = run_bench(request, pack.name, pack.clips, identity)
+    for directory in outcome.directories:
+        _conclude(directory, as_json=options["as_json"])
+    if outcome.result is None:
+        kept = sum(len(directory.finished()) for directory in outcome.directories)
+        _say(f"interrupted: {kept} finished sessions are kept; the same command with "
+             f"--out {_out(outcome.directories)} --resume goes on")
+        sys.exit(INTERRUPTED)
+    if outcome.result.hopeless:
+        _say(f"the peer failed: {outcome.result.hopeless}")
+    if not outcome.result.answered and outcome.result.held:
+        if not outcome.result.hopeless:
+            _say("the peer answered in no session; the table above says why")
+        sys.exit(PEER_FAILED)
+
+
+@cli.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--write", is_flag=True, help="Replace metrics.jsonl, summary.json and report.html by what was computed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+def replay(run: Path, write: bool, as_json: bool) -> None:
+    """Compute every figure of a run again from its recordings and compare."""
+    from harness.core.run_directory import RunDirectory
+    from harness.run.replay import differences, score, write_scores
+
+    directory = RunDirectory(run)
+    directory.info()
+    scored = score(directory)
+    found = differences(directory, scored)
+    if write:
+        write_scores(directory, scored)
+        _report(directory)
+    _show(scored.rows, scored.summary, as_json=as_json)
+    for difference in found[:10]:
+        _say(f"differs: {difference.where}: stored {difference.stored!r}, computed {difference.now!r}")
+    if found:
+        _say(f"{len(found)} values differ from what is stored" + (" (now replaced)" if write else "; --write replaces"))
+        sys.exit(OK if write else 1)
+    _say("equal, bit for bit, to what is stored" if (run / "metrics.jsonl").exists() else "nothing was stored yet")
+
+
+@cli.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--public", is_flag=True, help="Allow a --host that other machines can reach.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free port.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A knob of the agent. Repeatable.")
+@click.option("--truth", type=click.Path(dir_okay=False, path_type=Path), help="Write the true instants here.")
+@click.option("--tls", is_flag=True, help="Serve wss:// with a certificate made on the spot.")
+@click.option("--knobs", is_flag=True, help="List the knobs and exit.")
+def serve(**options: Any) -> None:
+    """Run the embedded voice agent: a real server that speaks OpenAI Realtime, with knobs for every trap."""
+    from connectors.agent import command
+
+    command.run(**options)
+
+
+@cli.command()
+@click.option("--sessions", "sessions", type=click.IntRange(1, 2000), multiple=True,
+              help="Sessions at once; repeatable. [default: 1 and 50]")
+@click.option("--samples", type=click.IntRange(min=20), default=200, show_default=True, help="Answers to time a row.")
+@click.option("--tls/--no-tls", default=True, show_default=True, help="Add a row over TLS.")
+@click.option("--minutes", type=click.FloatRange(min=0.0), default=0.0, show_default=True,
+              help="Add a stream of this length in real time, to look for drift.")
+@click.option("--priority", type=click.Choice(["normal", "nice", "realtime"]), default="normal", show_default=True,
+              help="Scheduling of the measuring process, as far as the system allows.")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep the sessions and figures here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def calibrate(**options: Any) -> None:
+    """Measure the stopwatch itself against a peer whose true instants are known."""
+    from harness.run.calibrate import CalibrateRequest, run_calibrate
+
+    as_json = options.pop("as_json")
+    options["sessions"] = options["sessions"] or (1, 50)
+    figures = run_calibrate(CalibrateRequest(**options), _say)
+    if as_json:
+        _print_json(figures)
+    else:
+        from harness.report.calibration import print_calibration
+
+        print_calibration(_console(), figures)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def peers(as_json: bool) -> None:
+    """List the connectors and what each can do."""
+    from harness.report.lists import print_peers
+    from harness.run.peers import describe_peers
+
+    described = describe_peers()
+    if as_json:
+        _print_json(described)
+    else:
+        print_peers(_console(), described)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def doctor(as_json: bool) -> None:
+    """Say what is installed, what is missing and how to get it, and how quiet this machine is."""
+    from harness.report.lists import print_findings
+    from harness.run.doctor import examine
+
+    findings = examine()
+    if as_json:
+        _print_json(findings)
+    else:
+        print_findings(_console(), findings)
+    sys.exit(PREREQUISITE if any(f.state == "missing" and f.area == "core" for f in findings) else OK)
+
+
+def _conclude(directory: Any, *, as_json: bool) -> None:
+    """Score a run from disk, write its figures and its report, and show them."""
+    from harness.run.replay import score, write_scores
+
+    if not directory.finished():
+        return
+    scored = score(directory)
+    write_scores(directory, scored)
+    report = _report(directory)
+    _show(scored.rows, scored.summary, as_json=as_json)
+    _say(f"report: {report}")
+
+
+def _report(directory: Any) -> Path:
+    from harness.report.html import write_report
+
+    return write_report(directory)
+
+
+def _show(rows: list[dict[str, Any]], summary: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        _print_json(summary)
+        return
+    from harness.report.table import print_summary
+
+    print_summary(_console(), summary, rows)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console()
+
+
+def _print_json(value: Any) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
+
+
+def _out(directories: tuple[Any, ...]) -> Path:
+    first: Path = directories[0].path
+    return first if len(directories) == 1 else first.parent
+
+
+def _say(line: str) -> None:
+    """A line for a person; standard output stays for results."""
+    click.echo(line, err=True)
+
+
+def main() -> None:
+    """Run the command; a failure that firstpacket knows is one line and an exit code, never a traceback."""
+    from harness.core.errors import ConfigError, ConnectorError, HarnessError, PrerequisiteError
+
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        _say("interrupted")
+        sys.exit(INTERRUPTED)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(USAGE)
+    except HarnessError as exc:
+        _say(f"firstpacket: {exc}")
+        codes = {ConfigError: USAGE, PrerequisiteError: PREREQUISITE, ConnectorError: PEER_FAILED}
+        sys.exit(next((code for kind, code in codes.items() if isinstance(exc, kind)), 1))
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

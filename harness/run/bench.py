@@ -1,0 +1,137 @@
+"""The main job: say queries to one or several peers and leave run directories; scoring and showing come after."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from harness.core.clock import SystemClock, wall_anchor
+from harness.core.connector import Peer, PeerOptions
+from harness.core.errors import ConfigError
+from harness.core.query import Query
+from harness.core.run_directory import RunDirectory, slug
+from harness.run.calibration import stored_calibration
+from harness.run.peers import DEFAULT_PEER, make_peer
+from harness.run.plan import plan_sessions
+from harness.run.progress import Progress
+from harness.run.quiet import Priority
+from harness.run.rig import Rig
+from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult, prepare_directory
+
+T = TypeVar("T")
+RESULTS = Path("bench_results")
+
+
+class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What `firstpacket bench` was asked for."""
+
+    peers: tuple[str, ...] = (DEFAULT_PEER,)
+    options: PeerOptions = PeerOptions()
+    suite: SuiteOptions = SuiteOptions()
+    out: Path | None = None
+    resume: bool = False
+    priority: Priority = "normal"
+    show_progress: bool = True
+
+
+class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """directories: one run directory a peer; result: None when the run was interrupted."""
+
+    directories: tuple[Any, ...]
+    result: SuiteResult | None
+
+
+def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: dict[str, Any]) -> BenchOutcome:
+    """Hold the run and return its directories; an interrupted run returns what it has.
+
+    name: of the query pack. pack: what identifies the pack, for `run.json`. Raises HarnessError.
+    """
+    clock = SystemClock()
+    peers = [make_peer(text, request.options, clock) for text in request.peers]
+    _check(peers, request)
+    directories = _directories(peers, name, request)
+    runs = [
+        PeerRun(
+            peer=peer,
+            directory=directory,
+            queries=tuple(query.at_rate(peer.profile.input_rate_hz) for query in queries),
+            suite=name,
+        )
+        for peer, directory in zip(peers, directories, strict=True)
+    ]
+    plan = plan_sessions([run.queries for run in runs], request.suite.plan)
+    for index, run in enumerate(runs):
+        planned = [session.id for peer, session in plan if peer == index]
+        config = {
+            "peer": {"kind": run.peer.kind, "label": run.peer.label, **run.peer.config},
+            "queries": pack,
+            **msgspec.to_builtins(request.suite),
+            "interleaved_with": [other.peer.label for other in runs if other is not run],
+        }
+        prepare_directory(
+            run.directory, run.peer, name, config, planned, resume=request.resume, calibration=stored_calibration()
+        )
+    progress = Progress(clock, shown=request.show_progress)
+    try:
+        result = run_async(lambda: _hold(request, clock, runs, progress))
+    except KeyboardInterrupt:
+        return BenchOutcome(directories=tuple(directories), result=None)
+    finally:
+        progress.end()
+    return BenchOutcome(directories=tuple(directories), result=result)
+
+
+async def _hold(request: BenchRequest, clock: SystemClock, runs: list[PeerRun], progress: Progress) -> SuiteResult:
+    async with AsyncExitStack() as stack:
+        rig = await stack.enter_async_context(Rig(clock, asked=request.priority))
+        for run in runs:
+            await stack.enter_async_context(run.peer)
+        return await Suite(rig, runs, request.suite, progress).run()
+
+
+def run_async(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine on uvloop where it exists (finer timers, cheaper sockets), else on the stock loop."""
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if sys.platform != "win32":
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(main())
+
+
+def _check(peers: Sequence[Peer], request: BenchRequest) -> None:
+    turn = request.suite.session.turn
+    for peer in peers:
+        if turn not in peer.profile.turns:
+            can = " or ".join(peer.profile.turns) or "none"
+            raise ConfigError(f"{peer.label} cannot do --turn {turn}; it has: {can}")
+    if request.resume and request.out is None:
+        raise ConfigError("--resume needs --out DIR: the run directory to go on with")
+
+
+def _directories(peers: Sequence[Peer], name: str, request: BenchRequest) -> list[RunDirectory]:
+    """One peer: the run directory itself. Several: one below it for each, named after the peer."""
+    if request.out is None:
+        date = datetime.fromtimestamp(wall_anchor(SystemClock()).wall_ns / 1e9, UTC).strftime("%Y%m%d-%H%M%S")
+        who = slug("-vs-".join(peer.label for peer in peers))
+        out = RESULTS / f"{date}_{who}_{slug(name)}"
+    else:
+        out = request.out
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out {out}: is a file; name a directory")
+    if len(peers) == 1:
+        return [RunDirectory(out)]
+    labels: list[str] = []
+    for peer in peers:
+        label = slug(peer.label)
+        twins = sum(each == label or each.rpartition("-")[0] == label for each in labels)
+        labels.append(f"{label}-{twins + 1}" if twins else label)
+    return [RunDirectory(out / label) for label in labels]

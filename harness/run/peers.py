@@ -1,0 +1,76 @@
+"""From what the user calls a peer to the peer: `NAME`, `NAME:target`, `NAME?key=value`, or a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from harness.core.clock import Clock
+from harness.core.connector import Peer, PeerOptions
+from harness.core.errors import ConfigError
+from harness.core.plugins import CONNECTORS, found, load
+
+DEFAULT_PEER = "agent"
+URL_PEER = "openai"
+"""Who speaks to a bare ws:// or wss:// URL: most servers have OpenAI's names."""
+
+
+class PeerRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One `--peer` taken apart. settings: from `?key=value` of a named peer."""
+
+    name: str
+    target: str = ""
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def parse_peer(text: str) -> PeerRequest:
+    """Take a `--peer` value apart. Raises ConfigError for a scheme that no connector speaks."""
+    if "://" in text.split("?")[0]:
+        name, _, rest = text.partition(":")
+        if not rest.startswith("//"):  # NAME:URL
+            return PeerRequest(name=name, target=rest)
+        if name in ("ws", "wss"):
+            return PeerRequest(name=URL_PEER, target=text)
+        raise ConfigError(f"--peer {text}: no connector speaks {name}://; a realtime server is ws://… or wss://…")
+    head, _, query = text.partition("?")
+    name, _, target = head.partition(":")
+    return PeerRequest(name=name, target=target, settings=dict(parse_qsl(query, keep_blank_values=True)))
+
+
+def make_peer(text: str, options: PeerOptions, clock: Clock) -> Peer:
+    """The peer that `text` means, with `options` for all peers and its own settings on top.
+
+    Raises ConfigError or PrerequisiteError.
+    """
+    request = parse_peer(text)
+    kind: Any = load(CONNECTORS, request.name)
+    merged = msgspec.structs.replace(options, target=request.target, settings={**options.settings, **request.settings})
+    peer: Peer = kind(merged, clock)
+    return peer
+
+
+def known_peers() -> list[tuple[str, str, Any]]:
+    """(name, what it is, class or the error that hinders it) of every connector."""
+    listed: list[tuple[str, str, Any]] = []
+    for name in found(CONNECTORS):
+        try:
+            kind = load(CONNECTORS, name)
+        except Exception as exc:  # noqa: BLE001 - a third party's broken plugin must not hide the others
+            listed.append((name, f"cannot be loaded: {exc}", None))
+        else:
+            listed.append((name, (kind.__doc__ or "").strip().splitlines()[0], kind))
+    return listed
+
+
+def split_settings(pairs: tuple[str, ...]) -> Mapping[str, str]:
+    """`--set key=value` pairs as a mapping. Raises ConfigError."""
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--set {pair}: write key=value")
+        settings[key] = value
+    return settings
