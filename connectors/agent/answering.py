@@ -27,7 +27,7 @@ class Answering:
         self._truth = shared.truth.add
         self._now_ns = shared.now_ns
         self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
         self._plan: Plan | None = None
         self._from_ns = 0
         self._next = 0
@@ -105,6 +105,10 @@ class Answering:
                 self._wire.end(self._close_code, "agent closes in mid-answer")
             else:
                 self._write(plan, step)
+                if step.kind == "audio":
+                    # uvloop passes writes on when its turn ends: a packet must not wait for those after it.
+                    self._timer = self._loop.call_soon(self._run)
+                    return
 
     def _write(self, plan: Plan, step: Step) -> None:
         before_ns, after_ns = self._wire.write_frame(step.frame)

@@ -137,9 +137,11 @@ def _answer(knobs: Knobs, events: ServerEvents, response: str, item: str, turn: 
     steps.append(Step(end_ns, "done", text_frame(done)))
     steps.append(Step(end_ns, "event", text_frame(events.rate_limits(1000 - turn))))
     if knobs.late_delta_ms is not None and packets:
-        late = next(packet for packet in reversed(packets) if packet.samples)
-        frame = text_frame(events.audio_delta(response, item, late.data[: len(late.data) & ~1]))
-        steps.append(Step(end_ns + knobs.late_delta_ms * NS_PER_MS, "late", frame, late.samples))
+        late = answer.samples[-ms_to_samples(knobs.chunk_ms, answer.rate_hz) :]
+        pcm = int16_to_pcm16(late)
+        data = _wav_header(answer.rate_hz, len(pcm)) + pcm if knobs.wav_headers else pcm
+        frame = text_frame(events.audio_delta(response, item, data))
+        steps.append(Step(end_ns + knobs.late_delta_ms * NS_PER_MS, "late", frame, len(late)))
     if knobs.close_after_ms is not None:
         close_ns = think_ns + knobs.close_after_ms * NS_PER_MS
         steps = [step for step in steps if step.at_ns <= close_ns] + [Step(close_ns, "close", b"")]
