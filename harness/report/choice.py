@@ -7,16 +7,19 @@ from typing import Any
 
 import msgspec
 
+from harness.report.figure import ANSWERED
+
 MOST = 7
 """Timelines on one page; each costs up to some 200 KB, mostly sound."""
 LATENCIES = ("first_audible_ms", "first_packet_ms", "ttft_ms")
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn and why it was chosen."""
+    """One turn and why it was chosen. whole: its point lies outside the gap before the answer."""
 
     row: dict[str, Any]
     why: str
+    whole: bool = False
 
 
 def chosen_turns(rows: Sequence[dict[str, Any]], metrics: Mapping[str, Any], most: int = MOST) -> list[Choice]:
@@ -24,7 +27,7 @@ def chosen_turns(rows: Sequence[dict[str, Any]], metrics: Mapping[str, Any], mos
     peer without that metric is judged by first packet, then TTFT; a run without answers starts with its failures.
     """
     counted = [row for row in rows if not row.get("warmup")] or list(rows)
-    answered = [row for row in counted if row.get("status") == "ok"]
+    answered = [row for row in counted if row.get("status") in ANSWERED]
     found: list[Choice] = []
     for name in LATENCIES:
         timed = [row for row in answered if row.get(name) is not None]
@@ -38,7 +41,7 @@ def chosen_turns(rows: Sequence[dict[str, Any]], metrics: Mapping[str, Any], mos
         break
     stalled = [row for row in answered if row.get("stall_ms")]
     if stalled:
-        found.append(Choice(row=max(stalled, key=lambda row: row["stall_ms"]), why="longest stalls"))
+        found.append(Choice(row=max(stalled, key=lambda row: row["stall_ms"]), why="longest stalls", whole=True))
     statuses = sorted({str(row.get("status")) for row in counted} - {"ok", "not_run"})
     found += [
         Choice(row=next(row for row in counted if row.get("status") == status), why=f"status {status}")

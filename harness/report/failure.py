@@ -26,11 +26,11 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failure_groups(rows: Iterable[Mapping[str, Any]]) -> list[FailureGroup]:
-    """Every row that is neither `ok` nor a warm-up, grouped; the largest group first."""
+    """Every failed row that is no warm-up, grouped; the largest group first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for row in rows:
         status = str(row.get("status", ""))
-        if status == "ok" or row.get("warmup"):
+        if not row.get("failed", status != "ok") or row.get("warmup"):
             continue
         message = message_of(row)
         key = (status, _VARIABLE.sub("#", message))
@@ -48,12 +48,10 @@ def failure_groups(rows: Iterable[Mapping[str, Any]]) -> list[FailureGroup]:
 
 
 def message_of(row: Mapping[str, Any]) -> str:
-    """What a row says went wrong, in the peer's words where there are some; empty when nothing is said."""
-    error = row.get("error")
-    if isinstance(error, Mapping):
-        parts = [error.get("code"), error.get("message") or error.get("reason")]
-        error = ": ".join(str(part) for part in parts if part)
-    return plain(str(error or ""))
+    """What went wrong in a row: the peer's words where there are some, else the scorer's reason; empty for neither."""
+    reasons = row.get("reasons")
+    reason = reasons.get("status") if isinstance(reasons, Mapping) else None
+    return plain(str(row.get("error") or reason or ""))
 
 
 def plain(text: str) -> str:

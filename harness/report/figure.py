@@ -20,16 +20,20 @@ P95_NEEDS, P99_NEEDS = 20, 100
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """name: the key in `metrics.jsonl`. label, meaning: for people. headline: named at the top of the page."""
+    """name: the key in `metrics.jsonl`. label, meaning: for people. headline: named at the top of the page. detail:
+    left out of the terminal's table."""
 
     name: str
     label: str
     meaning: str = ""
     headline: bool = False
+    detail: bool = False
 
     @property
     def unit(self) -> str:
-        """`ms`, `s`, or nothing for ratios and counts, by the name's last part."""
+        """`ms`, `s`, `count`, or nothing for ratios, by the name."""
+        if self.name.startswith("stalls"):
+            return "count"
         tail = self.name.rpartition("_")[2]
         return tail if tail in ("ms", "s") else ""
 
@@ -81,8 +85,21 @@ KNOWN = (
     ),
     Metric(name="generation_s", label="Generation", meaning="From the RTF anchor to the last packet."),
     Metric(name="response_s", label="Response", meaning="Seconds of answer audio received."),
+    Metric(
+        name="audio_s",
+        label="Audio",
+        meaning="Seconds of answer audio, those of unfinished answers included.",
+        detail=True,
+    ),
     Metric(name="stalls", label="Stalls", meaning="Gaps in the answer when it is played without a buffer."),
     Metric(name="stall_ms", label="Stall time", meaning="Total length of those gaps."),
+    Metric(
+        name="stalls_buffered",
+        label="Stalls, buffered",
+        meaning="The same with a jitter buffer (see parameters).",
+        detail=True,
+    ),
+    Metric(name="stall_buffered_ms", label="Stall time, buffered", meaning="Total length of those.", detail=True),
     Metric(name="buffer_lead_ms", label="Buffer lead", meaning="How far ahead of playout packets arrive."),
     Metric(
         name="barge_in_stop_ms",
@@ -97,7 +114,12 @@ KNOWN = (
     Metric(name="rtt_ms", label="Round trip", meaning="Network round trip by ping. Never subtracted."),
     Metric(name="connect_ms", label="Connect", meaning="DNS, TCP, TLS and upgrade. Never subtracted."),
     Metric(name="ready_ms", label="Ready", meaning="Until the peer says that the session exists."),
+    Metric(name="since_ready_ms", label="Since ready", meaning="Age of the session when the turn began.", detail=True),
 )
+OWN = frozenset({"own_error_ms", "send_late_p99_ms"})
+"""Figures of the harness itself; they have a table of their own."""
+ANSWERED = ("ok", "cancelled")
+"""Statuses of turns that the scorers take figures from."""
 _BY_NAME = {metric.name: metric for metric in KNOWN}
 
 
@@ -138,7 +160,7 @@ def metric_of(name: str) -> Metric:
 def figures(metrics: Mapping[str, Any]) -> list[Figure]:
     """The figures under `metrics` in a summary, known metrics first in their usual order."""
     names = [metric.name for metric in KNOWN if metric.name in metrics]
-    names += [name for name in metrics if name not in _BY_NAME]
+    names += [name for name in metrics if name not in _BY_NAME and name not in OWN]
     return [figure_of(name, metrics[name]) for name in names if isinstance(metrics[name], Mapping)]
 
 
@@ -174,8 +196,35 @@ def number(value: float | None, unit: str = "") -> str:
         return DASH
     if math.isinf(value):
         return BEYOND
-    digits = {"ms": 0 if abs(value) >= 10_000 else 1, "s": 2}.get(unit, 3 if abs(value) < 100 else 1)
+    digits = {"ms": 0 if abs(value) >= 10_000 else 1, "s": 2, "count": 2}.get(unit, 3 if abs(value) < 100 else 1)
     return f"{value:,.{digits}f}"
+
+
+class RunRtf(msgspec.Struct, frozen=True, kw_only=True):
+    """RTF over a run for one anchor: seconds of generation over seconds of response, summed; and the mean of ratios."""
+
+    anchor: str
+    n: int
+    rtf: float
+    mean: float | None
+
+    def __str__(self) -> str:
+        beside = "" if self.mean is None else f"; mean of ratios {number(self.mean)}"
+        return f"RTF over the run, from {self.anchor}: {number(self.rtf)} (sum over sum, n {self.n}){beside}"
+
+
+def run_rtfs(summary: Mapping[str, Any]) -> list[RunRtf]:
+    """`summary.rtf_by_anchor`; anchors are never mixed."""
+    raw = summary.get("rtf_by_anchor") or {}
+    return [
+        RunRtf(anchor=str(anchor), n=int(entry["n"]), rtf=float(entry["rtf"]), mean=_float(entry.get("mean_of_ratios")))
+        for anchor, entry in raw.items()
+    ]
+
+
+def fine(value: float | None) -> str:
+    """Milliseconds of the harness's own error, to 0.01."""
+    return DASH if value is None else f"{value:,.2f}"
 
 
 def _float(value: Any) -> float | None:

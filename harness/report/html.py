@@ -22,11 +22,11 @@ from harness.core.session.header import Header
 from harness.core.session.reader import load_session
 from harness.report.choice import chosen_turns
 from harness.report.failure import failure_groups, plain
-from harness.report.figure import KNOWN, Figure, figures, number
+from harness.report.figure import ANSWERED, KNOWN, Figure, figures, fine, number, run_rtfs
 from harness.report.matrix import matrix_of
 from harness.report.overview import overview
 from harness.report.redaction import redact
-from harness.report.table import apart, dash_reasons
+from harness.report.table import apart, dash_reasons, everyone
 from harness.report.timeline import timeline
 
 HERE = Path(__file__).parent
@@ -93,18 +93,20 @@ def render_report(
         "run_name": run.path.name,
         "facts": _facts(info, seen.mode, header),
         "headline": [figure for figure in found if figure.metric.headline and figure.n],
-        "figures": found,
+        "figures": [figure for figure in found if figure.n or figure.metric.headline],
         "ranges": _ranges(found),
+        "rtfs": run_rtfs(summary),
         "dashes": dash_reasons(found, rows),
         "apart": [(title, figures(inner)) for title, inner in apart(summary)],
-        "everyone": [figure for figure in found if figure.everyone] if seen.failed else [],
+        "everyone": everyone(found) if seen.failed else [],
+        "timeout": f"{summary['timeout_s']:g} s" if summary.get("timeout_s") else "",
         "views": views,
         "charts": charts,
         "failures": failure_groups(rows),
-        "matrix": matrix_of(summary),
+        "matrix": matrix_of(summary, str(summary.get("mode") or (rows[0].get("mode") if rows else ""))),
         "harness": _harness(summary),
         "meanings": [metric for metric in KNOWN if metric.name in metrics] or KNOWN[:3],
-        "config": _config(info, header),
+        "config": _config(info, header, summary),
     }
     loader = jinja2.FileSystemLoader(HERE / "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
@@ -138,7 +140,7 @@ def _charts(rows: Sequence[dict[str, Any]], metrics: Mapping[str, Any]) -> list[
     charts = []
     for figure in figures({name: metrics[name] for name in CHARTED if name in metrics}):
         name = figure.metric.name
-        values = [row.get(name) if row.get("status") == "ok" else None for row in rows]
+        values = [row.get(name) if row.get("status") in ANSWERED else None for row in rows]
         if any(value is not None for value in values):
             charts.append({"name": name, "label": figure.metric.label, "p50": figure.p50, "values": values})
     return charts
@@ -153,7 +155,7 @@ def _turns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "turns": {
             "query": [index[str(row.get("query") or "")] for row in rows],
             "session": [str(row.get("session") or "") for row in rows],
-            "status": [str(row.get("status") or "") for row in rows],
+            "failed": [1 if row.get("failed", row.get("status") != "ok") else 0 for row in rows],
             "tainted": [1 if row.get("tainted") else 0 for row in rows],
         },
     }
@@ -186,7 +188,7 @@ def _harness(summary: Mapping[str, Any]) -> dict[str, Any]:
     for key, label in labels.items():
         figure = raw.get(key)
         if isinstance(figure, Mapping):
-            values = [number(figure.get(name), "ms") for name in ("p50", "p90", "p99", "max")]
+            values = [fine(figure.get(name)) for name in ("p50", "p90", "p99", "max")]
             shown.append((label, [str(figure.get("n", number(None))), *values]))
     calibration = summary.get("calibration")
     return {
@@ -196,7 +198,7 @@ def _harness(summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _config(info: RunInfo | None, header: Header | None) -> list[tuple[str, str]]:
+def _config(info: RunInfo | None, header: Header | None, summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Configuration, peer and machine as flat pairs, without anything that looks like a secret."""
     parts: dict[str, Any] = {}
     if info:
@@ -204,6 +206,9 @@ def _config(info: RunInfo | None, header: Header | None) -> list[tuple[str, str]
     if header:
         parts |= {"peer": header.peer.config, "profile": msgspec.to_builtins(header.profile), "machine": header.machine}
         parts["clock"] = msgspec.to_builtins(header.clock)
+    for name in ("parameters", "metric_versions"):
+        if summary.get(name):
+            parts[name] = summary[name]
     return list(_flat(redact(parts)))
 
 

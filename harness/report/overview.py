@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from harness.report.failure import plain
-from harness.report.figure import number
+from harness.report.figure import fine
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,6 @@ def overview(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> O
     mode = str(summary.get("mode") or ", ".join(modes))
     status = {str(name): int(count) for name, count in (summary.get("status") or {}).items() if count}
     statuses = sorted(status.items(), key=lambda item: (item[0] != "ok", -item[1], item[0]))
-    notes = summary.get("notes") or ()
     return Overview(
         peer=plain(str(summary.get("peer") or "unknown peer")),
         mode=f"{mode} turns" if mode in ("manual", "vad") else mode,
@@ -38,7 +37,7 @@ def overview(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> O
         failed=int(summary.get("failed") or 0),
         statuses=tuple(statuses),
         verdicts=tuple(verdicts(summary)),
-        notes=tuple(plain(str(note.get("message") if isinstance(note, Mapping) else note)) for note in notes),
+        notes=tuple(_notes(summary)),
     )
 
 
@@ -48,9 +47,9 @@ def verdicts(summary: Mapping[str, Any]) -> list[tuple[str, bool]]:
     turns = int(summary.get("turns") or 0)
     lines = []
     shown = [
-        f"{label} p50 {number(figure.get('p50'), 'ms')}, {_highest(figure)} ms"
+        f"{label} p50 {fine(figure.get('p50'))}, {_highest(figure)} ms"
         for label, key in (("error", "error_ms"), ("send lateness", "send_late_ms"), ("loop lag", "loop_lag_ms"))
-        if isinstance(figure := harness.get(key), Mapping)
+        if isinstance(figure := harness.get(key), Mapping) and figure.get("p50") is not None
     ]
     if shown:
         lines.append((f"Harness: {'; '.join(shown)}", True))
@@ -60,11 +59,35 @@ def verdicts(summary: Mapping[str, Any]) -> list[tuple[str, bool]]:
     noise = harness.get("noise")
     if isinstance(noise, Mapping) and isinstance(noise.get("quiet"), bool):
         word = "quiet" if noise["quiet"] else "noisy"
-        lines.append((f"Machine: {word}, sentinel p99 {number(noise.get('p99_ms'), 'ms')} ms", noise["quiet"]))
+        lines.append((f"Machine: {word}, sentinel p99 {fine(noise.get('p99_ms'))} ms", noise["quiet"]))
+    return lines
+
+
+def _notes(summary: Mapping[str, Any]) -> list[str]:
+    """What is unusual about the run: counts that should be zero, then the sessions' own notes."""
+    missing = summary.get("missing_sessions")
+    missing = len(missing) if isinstance(missing, Sequence) else missing
+    harness = summary.get("harness") or {}
+    counts = (
+        (missing, "planned sessions are missing"),
+        (harness.get("dropped"), "records were dropped while recording"),
+        (harness.get("early_sends"), "chunks left before their time"),
+        (harness.get("late_sends"), "chunks left more than a chunk late"),
+        (summary.get("early_turns"), "turns were answered before the query was over"),
+        (summary.get("late_packets"), "audio packets came after the end of their answer"),
+    )
+    lines = [f"{count} {text}." for count, text in counts if isinstance(count, int) and count > 0]
+    if summary.get("text_order") == "text_after_audio":
+        lines.append("The peer paces its text along with the audio, so TTFT says little.")
+    if summary.get("warmups"):
+        lines.append(f"{summary['warmups']} warm-up sessions are left out of every figure.")
+    for note in summary.get("notes") or ():
+        sessions = f" ({note['sessions']} sessions)" if isinstance(note.get("sessions"), int) else ""
+        lines.append(plain(str(note.get("message") or note.get("code") or "")) + sessions)
     return lines
 
 
 def _highest(figure: Mapping[str, Any]) -> str:
     """p99, or the greatest value where n is too small for it."""
     name = "max" if figure.get("p99") is None else "p99"
-    return f"{name} {number(figure.get(name), 'ms')}"
+    return f"{name} {fine(figure.get(name))}"

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.report.failure import FailureGroup, failure_groups, plain
-from harness.report.figure import DASH, P95_NEEDS, P99_NEEDS, Figure, figures
+from harness.report.figure import DASH, P95_NEEDS, P99_NEEDS, Figure, figures, run_rtfs
 from harness.report.overview import Overview, overview
 
 MOST_GROUPS = 8
@@ -37,17 +37,21 @@ def print_summary(
     found = figures(summary.get("metrics") or {})
     if any(figure.n for figure in found):
         console.print(_metric_table(found))
+        for rtf in run_rtfs(summary):
+            console.print(Text(f"{rtf}."))
         for line in dash_reasons(found, rows):
             console.print(Text(line, style="dim"))
     else:
         console.print(Text("No turn gave a latency.", style="bold"))
     for title, metrics in apart(summary):
-        console.print(Text(f"\n{title}", style="bold"))
-        console.print(_metric_table(figures(metrics)))
-    everyone = [figure for figure in found if figure.everyone] if seen.failed else []
-    if everyone:
-        console.print(Text("\nFailed turns counted as infinitely late", style="bold"))
-        console.print(_everyone_table(everyone))
+        latencies = [figure for figure in figures(metrics) if figure.n and figure.metric.headline]
+        if latencies:
+            console.print(Text(f"\n{title}", style="bold"))
+            console.print(_metric_table(latencies))
+    if seen.failed and everyone(found):
+        timeout = f" (timeout {summary['timeout_s']:g} s)" if summary.get("timeout_s") else ""
+        console.print(Text(f"\nFailed turns counted as infinitely late{timeout}", style="bold"))
+        console.print(_everyone_table(everyone(found)))
     _print_failures(console, failure_groups(rows))
     for note in [*seen.notes, *notes]:
         console.print(Text(f"Note: {plain(note)}", style="yellow"))
@@ -63,30 +67,42 @@ def dash_reasons(found: Sequence[Figure], rows: Sequence[Mapping[str, Any]]) -> 
         lines.append(f"{DASH} in p95: it needs n >= {P95_NEEDS} (p99: n >= {P99_NEEDS}).")
     if any(figure.n and "p50" not in figure.intervals for figure in found):
         lines.append(f"{DASH} in the interval: too few queries to resample.")
+    absent: dict[str, list[str]] = {}
     for figure in found:
-        if figure.n:
-            continue
-        reasons: Counter[str] = Counter()
-        for row in rows:
-            reason = (row.get("reasons") or {}).get(figure.metric.name)
-            if reason:
-                reasons[plain(str(reason))] += 1
-        said = reasons.most_common(1)[0][0] if reasons else "no turn has it"
-        lines.append(f"{DASH} in {figure.metric.name}: {said}.")
+        if not figure.n:
+            absent.setdefault(_reason(figure.metric.name, rows), []).append(figure.metric.name)
+    lines += [f"No {', '.join(names)}: {reason}." for reason, names in absent.items()]
     return lines
+
+
+def everyone(found: Sequence[Figure]) -> list[Figure]:
+    """The latencies whose percentiles are worth giving over all turns, failed ones included."""
+    return [figure for figure in found if figure.everyone and figure.metric.headline and figure.metric.unit == "ms"]
+
+
+def _reason(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The reason that most rows give for having no such figure."""
+    said = Counter(plain(str(reason)) for row in rows if (reason := (row.get("reasons") or {}).get(name)))
+    return said.most_common(1)[0][0] if said else "no turn has it"
 
 
 def apart(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Groups of turns whose figures the summary gives apart, with a title each."""
-    titles = {"first_turns": "First turns of their session", "later_turns": "Later turns", "untainted": "Untainted"}
+    titles = {
+        "first_turns": "First turns of their sessions",
+        "later_turns": "Later turns",
+        "untainted": "Without the turns that the harness disturbed",
+    }
+    parts = [(title, summary.get(key)) for key, title in titles.items()]
+    languages = summary.get("languages")
+    if isinstance(languages, Mapping) and len(languages) > 1:
+        parts += [(f"Language {language}", group) for language, group in languages.items()]
     groups = []
-    for key, title in titles.items():
-        group = summary.get(key)
+    for title, group in parts:
         if isinstance(group, Mapping):
-            metrics = group.get("metrics", group)
-            turns = group.get("turns")
+            metrics, turns = group.get("metrics", group), group.get("turns")
             if isinstance(metrics, Mapping) and metrics:
-                groups.append((f"{title} ({turns})" if turns is not None else title, metrics))
+                groups.append((f"{title} ({turns} turns)" if turns is not None else title, metrics))
     return groups
 
 
@@ -105,15 +121,19 @@ def _print_header(console: Console, seen: Overview) -> None:
 
 
 def _metric_table(found: Sequence[Figure]) -> Table:
-    table = _table("metric", "n", "p50", "95 % of p50", "p90", "p95", "mean")
+    spread = any(figure.intervals for figure in found)
+    table = _table("metric", "n", "p50", *(["95 % of p50"] if spread else []), "p90", "p95", "mean")
     for figure in found:
-        if figure.n == 0:
-            table.add_row(figure.metric.name, "0", *[DASH] * 5, style="dim")
+        if figure.metric.detail:
             continue
-        figure_columns = (figure.p50, figure.p90, figure.p95, figure.mean)
-        p50, p90, p95, mean = (figure.show(value) for value in figure_columns)
+        if figure.n == 0:
+            if figure.metric.headline:
+                table.add_row(figure.metric.name, "0", *[DASH] * (len(table.columns) - 2), style="dim")
+            continue
+        p50, p90, p95, mean = map(figure.show, (figure.p50, figure.p90, figure.p95, figure.mean))
         style = "bold" if figure.metric.headline else ""
-        table.add_row(figure.metric.name, str(figure.n), p50, figure.interval(), p90, p95, mean, style=style)
+        interval = [figure.interval()] if spread else []
+        table.add_row(figure.metric.name, str(figure.n), p50, *interval, p90, p95, mean, style=style)
     return table
 
 
@@ -143,7 +163,7 @@ def _print_failures(console: Console, groups: Sequence[FailureGroup]) -> None:
         head.append(f"  {plain(where)}", style="dim")
         console.print(head)
         if group.message:
-            console.print(Padding(Text(group.message), (0, 0, 0, 6)))
+            console.print(Padding(Text(group.message), (0, 0, 0, 6), expand=False))
     rest = sum(group.count for group in groups[MOST_GROUPS:])
     if rest:
         console.print(Text(f"and {rest} more with other messages: see metrics.jsonl", style="dim"))

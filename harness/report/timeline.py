@@ -69,6 +69,7 @@ def timeline(session: Session, choice: Choice, *, sound: bool = True) -> dict[st
         "status": str(row.get("status") or ""),
         "mode": str(row.get("mode") or session.header.mode),
         "why": choice.why,
+        "whole": choice.whole,
         "asked": plain(turn.text if turn else ""),
         "understood": plain(" ".join(e.text for e in inside if isinstance(e, UserTranscript) and e.final)),
         "answer": plain("".join(event.text for event in texts)),

@@ -130,6 +130,9 @@ def row_of(plan: Plan, anchors: dict[str, int] | None = None) -> dict[str, Any]:
     ok = plan.status == "ok"
     think = plan.think_ms
     packet = plan.endpoint_ms + think if plan.mode == "vad" else think
+    heard = packet + plan.silence_ms
+    if anchors and plan.mode == "vad":
+        packet -= (anchors["speech_sent"] - anchors["speech_end"]) / MS
     return {
         "session": plan.session,
         "peer": "sample-realtime",
@@ -142,7 +145,7 @@ def row_of(plan: Plan, anchors: dict[str, int] | None = None) -> dict[str, Any]:
         "warmup": plan.warmup,
         "ttft_ms": round(packet - plan.text_before_ms, 3) if ok else None,
         "first_packet_ms": round(packet, 3) if ok else None,
-        "first_audible_ms": round(packet + plan.silence_ms, 3) if ok else None,
+        "first_audible_ms": round(heard, 3) if ok else None,
         "endpoint_ms": round(plan.endpoint_ms, 3) if ok and plan.mode == "vad" else None,
         "think_ms": round(think, 3) if ok else None,
         "leading_silence_ms": float(plan.silence_ms) if ok else None,
@@ -257,10 +260,10 @@ def _answer(plan: Plan, seed: int, packet_ns: int, events: list[Event], anchors:
         )
         last = arrival
         arrival += int(80 * MS / plan.pace)
-    events += [
-        AudioDone(t_ns=last + 3 * MS, response="r1"),
-        ResponseDone(t_ns=last + 5 * MS, response="r1", usage={"output_tokens": 81}),
-    ]
+    if plan.status != "peer_error":
+        usage = {"output_tokens": 81}
+        events.append(AudioDone(t_ns=last + 3 * MS, response="r1"))
+        events.append(ResponseDone(t_ns=last + 5 * MS, response="r1", usage=usage))
     if plan.late_packet:
         late = np.zeros(size, dtype=np.int16)
         events.append(

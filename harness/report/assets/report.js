@@ -11,7 +11,7 @@
   const width = (node) => (printing ? PRINT_WIDTH : Math.max(240, Math.floor(node.clientWidth)));
   const grouped = (value, digits) =>
     value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  const figure = (value) => grouped(value, Math.abs(value) >= 10000 ? 0 : 1);
+  const figure = (value) => grouped(value, Math.abs(value) >= 10000 ? 0 : 1).replace("-", "−");
   const axisTime = (value) => {
     if (value === 0) return "0";
     const size = Math.abs(value);
@@ -150,33 +150,59 @@
     ctx.restore();
   }
 
-  /* Labels above the plot: none covers another or another's line. From the right, each takes the lowest free level. */
+  /* Labels above the plot, so that none covers another or another's line. Labels left of a split run to the right of
+     their line, the others to its left; among the former earlier ones stand higher, among the latter later ones do. */
+  const SPARE = ["speech_sent", "done", "last_packet", "speech_start", "first_text", "endpoint", "committed", "first_packet"];
+
+  function levels(flags, split, least, most) {
+    const found = flags.map(() => 0), n = flags.length;
+    for (let i = split - 1; i >= 0; i--) {
+      if (flags[i].x + flags[i].size > most) return null;
+      for (let j = i + 1; j < split; j++) if (flags[j].x < flags[i].x + flags[i].size) found[i] = Math.max(found[i], found[j] + 1);
+    }
+    for (let j = split; j < n; j++) {
+      const from = flags[j].x - flags[j].size;
+      if (from < least) return null;
+      for (let i = 0; i < j; i++) {
+        if (i >= split ? flags[i].x > from : flags[i].x + flags[i].size > from) {
+          if (i < split && flags[i].x + flags[i].size > flags[j].x) return null;
+          found[j] = Math.max(found[j], found[i] + 1);
+        }
+      }
+    }
+    return found;
+  }
+
   function placeFlags(u) {
     const box = byId("flags"), offset = u.bbox.left / uPlot.pxRatio, full = u.bbox.width / uPlot.pxRatio;
     box.replaceChildren();
-    const shown = view.anchors.map(([name, v]) => ({ name, v, x: u.valToPos(v, "x") })).filter((f) => f.x >= -1 && f.x <= full + 1);
-    const placed = [];
-    let depth = 0;
-    for (const flag of shown.sort((a, b) => b.x - a.x)) {
-      const node = element("div", undefined, "flag"), text = element("span", flag.name.replaceAll("_", " ") + " ");
+    let flags = view.anchors.map(([name, v]) => ({ name, v, x: u.valToPos(v, "x") })).filter((f) => f.x >= -1 && f.x <= full + 1);
+    for (const flag of flags) {
+      flag.node = element("div", undefined, "flag");
+      const text = element("span", flag.name.replaceAll("_", " ") + " ");
       text.append(element("b", figure(flag.v)));
-      node.append(text); box.append(node);
-      node.style.color = color(SIDE[flag.name] || "quiet");
-      const size = node.offsetWidth + 4, left = flag.x + size > full + 10;
-      if (left) node.classList.add("left");
-      const from = left ? flag.x - size : flag.x, to = left ? flag.x : flag.x + size;
-      const free = (level) => placed.every((p) =>
-        (p.level === level ? to <= p.from || from >= p.to : true)
-        && (p.level > level ? p.x <= from || p.x >= to || p.x === flag.x : true)
-        && (p.level < level ? flag.x <= p.from || flag.x >= p.to || p.x === flag.x : true));
-      let level = 0;
-      while (level < 12 && !free(level)) level++;
-      placed.push({ level, from, to, x: flag.x });
-      depth = Math.max(depth, level);
-      node.style[left ? "right" : "left"] = (left ? box.clientWidth - offset - flag.x : offset + flag.x) + "px";
-      node.style.height = (level + 1) * 16 + 4 + "px";
+      flag.node.append(text); flag.node.style.color = color(SIDE[flag.name] || "quiet");
+      box.append(flag.node);
+      flag.size = flag.node.offsetWidth + 6;
     }
-    const height = (depth + 1) * 16 + 6;
+    flags.sort((a, b) => a.x - b.x);
+    let best = null, split = 0;
+    for (const spare of [null, ...SPARE]) {
+      if (spare) { for (const f of flags) if (f.name === spare) f.node.remove(); flags = flags.filter((f) => f.name !== spare); }
+      for (let k = flags.length; k >= 0; k--) {
+        const found = levels(flags, k, -offset, full + 12);
+        if (found && (!best || Math.max(...found) < Math.max(...best))) { best = found; split = k; }
+      }
+      if (best) break;
+    }
+    if (!best) { for (const f of flags) f.node.remove(); flags = []; best = []; }
+    flags.forEach((flag, i) => {
+      const left = i >= split;
+      if (left) flag.node.classList.add("left");
+      flag.node.style[left ? "right" : "left"] = (left ? box.clientWidth - offset - flag.x : offset + flag.x) + "px";
+      flag.node.style.height = (best[i] + 1) * 16 + 4 + "px";
+    });
+    const height = (Math.max(0, ...best) + 1) * 16 + 6;
     box.style.height = Math.max(height, parseFloat(box.style.height) || 0) + "px";
   }
 
@@ -207,7 +233,7 @@
     detail = new uPlot(waveOptions(size, lane.height + 48, {
       range: (u, min, max) => [Math.max(min, view.from_ms), Math.min(max, view.to_ms)],
       options: {
-        padding: [0, 10, 0, 10],
+        padding: [0, 26, 0, 26],
         axes: [axis({ values: (u, ticks) => ticks.map(axisTime), label: "after the end of the user's speech", labelFont: FONT, labelSize: 18, size: 28, space: 70 }), { show: false }],
         cursor: { y: false, points: { show: false }, drag: { x: true, setScale: true } },
         hooks: {
@@ -283,13 +309,13 @@
     body.replaceChildren(...view.anchors.map(([name, v, meaning]) => {
       const row = element("tr");
       const head = element("th"); head.scope = "row"; head.append(element("code", name));
-      row.append(head, element("td", grouped(v, 3), "n"), element("td", meaning));
+      row.append(head, element("td", grouped(v, 3).replace("-", "−"), "n"), element("td", meaning));
       return row;
     }));
     const found = gap(), first = view.spans.find((span) => span.metric === "first_audible_ms");
     byId("detail").setAttribute("aria-label", "Timeline of one turn, " + view.why + ". "
       + (first ? "First audible sound " + figure(first.value) + " milliseconds after the end of speech." : found ? "" : "No answer was heard."));
-    drawTimeline(gapWindow());
+    drawTimeline(view.whole ? [view.from_ms, view.to_ms] : gapWindow());
   }
 
   /* ---- distributions ---------------------------------------------------------------------------------------- */
@@ -303,9 +329,9 @@
     const shares = sorted.map((values) => { let i = 0; return x.map((v) => { while (i < values.length && values[i] <= v) i++; return (i / values.length) * 100; }); });
     const steps = uPlot.paths.stepped({ align: 1 });
     return new uPlot({
-      width: width(box) / (printing ? 2 : 1) - (printing ? 10 : 0), height: 300, ms: 1, padding: [8, 12, 0, 0],
+      width: width(box) / (printing ? 2 : 1) - (printing ? 10 : 0), height: printing ? 220 : 300, ms: 1, padding: [8, 12, 0, 0],
       scales: { x: { time: false }, y: { range: [0, 101] } },
-      legend: { live: true },
+      legend: { live: true, markers: { width: 0, fill: (u, i) => (i ? color(LOOK[i - 1][0]) : "transparent") } },
       cursor: { y: false, points: { size: 6 }, drag: { x: true } },
       axes: [axis({ values: (u, ticks) => ticks.map(axisTime), size: 30, space: 60 }), axis({ values: (u, ticks) => ticks.map((v) => v + " %"), size: 48, splits: () => [0, 25, 50, 75, 95] })],
       series: [{ label: "within", value: (u, v) => (v === null ? "" : axisTime(+v.toFixed(1))) },
@@ -320,15 +346,16 @@
     const box = byId("dots"), chart = data.charts[+byId("dots-choice").selectedIndex || 0], turns = data.turns;
     const order = turns.query.map((_, i) => i).filter((i) => chart.values[i] !== null).sort((a, b) => chart.values[a] - chart.values[b]);
     const rows = data.queries.length, tall = Math.min(Math.max(rows * 17, 120), 560), step = tall / rows, labelled = step >= 12;
-    const failed = turns.query.map((_, i) => i).filter((i) => turns.status[i] !== "ok");
-    const most = order.length ? chart.values[order[order.length - 1]] : 1000, end = most * 1.06;
+    const failed = turns.query.map((_, i) => i).filter((i) => turns.failed[i] && chart.values[i] === null);
+    const values = order.map((i) => chart.values[i]), most = values.length ? values[values.length - 1] : 1000;
+    const spread = Math.max(most - (values[0] ?? 0), most * 0.05), all = [(values[0] ?? 0) - spread * 0.04, most + spread * (failed.length ? 0.11 : 0.04)];
     const jitter = (i) => (((i * 7919) % 101) / 101 - 0.5) * (step > 8 ? 0.5 : 0.2);
     const Yof = (i) => rows - 1 - turns.query[i] + (rows < turns.query.length ? jitter(i) : 0);
     const room = labelled ? Math.min(130, 14 + 6.3 * Math.max(...data.queries.map((q) => Math.min(q.length, 18)))) : 10;
     let near = -1;
     return new uPlot({
       width: width(box) / (printing ? 2 : 1) - (printing ? 10 : 0), height: tall + 40, ms: 1, legend: { show: false }, padding: [6, 14, 0, 0],
-      scales: { x: { time: false, range: (u, a, b) => (a === b || b > most ? [0, end] : [a, b]) }, y: { range: [-0.7, rows - 0.3] } },
+      scales: { x: { time: false, range: (u, a, b) => (a === b || (a <= (values[0] ?? 0) && b >= most) ? all : [a, b]) }, y: { range: [-0.7, rows - 0.3] } },
       cursor: { points: { show: false }, y: false, drag: { x: true } },
       axes: [axis({ values: (u, ticks) => ticks.map(axisTime), size: 30, space: 60 }),
         axis({ size: room, grid: { show: labelled, stroke: color("rule"), width: 1 }, ticks: { show: false },
@@ -371,7 +398,7 @@
           if (at >= 0) { byId("view-choice").value = String(at); showView(at); byId("timeline").scrollIntoView({ behavior: "smooth" }); }
         })],
       },
-    }, order.length ? [order.map((i) => chart.values[i]), order.map(Yof)] : [[0, end], [null, null]], box);
+    }, order.length ? [order.map((i) => chart.values[i]), order.map(Yof)] : [all, [null, null]], box);
   }
 
   function about(chart, i) {
