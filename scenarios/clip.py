@@ -12,7 +12,10 @@ import soundfile
 from harness.core.audio import Int16, audio_sha256, float_to_int16, int16_to_float, map_sample
 from harness.core.errors import ConfigError
 from harness.engines.resample import resample
-from scenarios.annotator import annotate_cached
+from scenarios.annotator import annotate_cached, annotator_name
+
+
+MANIFEST_MARKS = "manifest"
 
 
 class Clip(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -32,6 +35,8 @@ class Clip(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     speech_start: int
     speech_end: int
     source: str
+    annotator: str = MANIFEST_MARKS
+    """Who set the marks: the manifest, or an annotator's name and version."""
 
     @property
     def duration_s(self) -> float:
@@ -111,7 +116,9 @@ def load_clip(
     sound = load_sound(path)
     if not sound.samples.any():
         raise ConfigError(f"{path}: no speech to time (digital silence)")
+    annotator = MANIFEST_MARKS
     if speech_start is None or speech_end is None:
+        annotator = annotator_name()
         try:
             marks = annotate_cached(*sound)
         except ConfigError as exc:
@@ -133,6 +140,7 @@ def load_clip(
         speech_start=speech_start,
         speech_end=speech_end,
         source=path.name,
+        annotator=annotator,
     )
 
 

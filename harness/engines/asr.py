@@ -51,7 +51,7 @@ class FasterWhisper:
     def __init__(self, model: str = WHISPER_BASE.name, *, threads: int = 1, word_times: bool = False) -> None:
         self._module = require("faster_whisper", "asr")
         self._zhconv = require("zhconv", "asr")
-        folder = store.resolve(model)
+        folder = store.resolve_with(model, ("model.bin", "config.json"))
         self._word_times = word_times
         self._whisper: Any = self._module.WhisperModel(
             str(folder), device="cpu", compute_type="int8", cpu_threads=threads

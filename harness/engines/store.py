@@ -49,6 +49,15 @@ def resolve(model: str, *, fetch: Fetch | None = None, progress: Progress | None
     raise ConfigError(f"no such model or path: {model}; {nearest(model, PINNED)}")
 
 
+def resolve_with(model: str, files: tuple[str, ...]) -> Path:
+    """`resolve`, for an engine that needs certain files in the folder. Raises ConfigError when one is not there."""
+    folder = resolve(model)
+    for file in files:
+        if not (folder / file).is_file():
+            raise ConfigError(f"{model} is not a model for this engine: it holds no {file}")
+    return folder
+
+
 def model_dir(model: PinnedModel) -> Path:
     """Where the assembled model lies or would lie; the name changes with any pinned sha256."""
     digest = hashlib.sha256("".join(f"{file.path}={file.sha256};" for file in model.files).encode()).hexdigest()

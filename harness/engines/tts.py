@@ -47,6 +47,7 @@ class Synthesizer(Protocol):
 class KokoroSynthesizer:
     """Kokoro-82M v1.0, int8 ONNX, on the CPU; the same text, voice and machine give the same samples.
 
+    model: name of the pinned model, or a local folder laid out like it (`harness.engines.pinned.KOKORO`).
     English goes through espeak-ng's phonemes, Mandarin through misaki. Raises PrerequisiteError when the packages of
     the extra `tts` or the weights are missing.
     """
@@ -55,7 +56,7 @@ class KokoroSynthesizer:
 
     def __init__(self, model: str = KOKORO.name, *, threads: int = 1) -> None:
         onnxruntime = require("onnxruntime", "tts")
-        folder = store.resolve(model)
+        folder = store.resolve_with(model, ("kokoro.onnx", "vocab.json", "voices.bin"))
         options = onnxruntime.SessionOptions()
         # One thread by default: several add up partial sums in an order that changes from run to run.
         options.intra_op_num_threads = threads
