@@ -1,14 +1,10 @@
-"""Loops to test on, and the folder's own helpers on the path."""
+"""Loops to test on."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 try:
     import uvloop

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
-from local_driver import CLOCK, local, silence, talking, voice
 
 from harness.core.audio import int16_to_pcm16
 from harness.core.commands import AppendAudio, CreateResponse
 from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
 from harness.core.events import AudioReceived, ConnectionClosed, Note, PeerError, ResponseDone, TextReceived
+from tests.connectors.local.local_driver import CLOCK, local, silence, talking, voice
 
 pytestmark = pytest.mark.loopback
 
@@ -267,7 +267,7 @@ def test_a_cancelled_run_leaves_no_process():
 PARENT = """
 import asyncio, sys, os
 sys.path.insert(0, {folder!r})
-from local_driver import local, talking
+from tests.connectors.local.local_driver import local, talking
 async def main():
     async with local() as peer, talking(peer):
         print(peer._worker._child._process.pid, flush=True)

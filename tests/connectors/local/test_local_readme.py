@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from local_driver import local, silence, talking, voice
 
 from connectors.local import model
 from harness.core.audio import pcm16_to_int16
 from harness.core.events import AudioReceived, TextReceived
+from tests.connectors.local.local_driver import local, silence, talking, voice
 
 pytestmark = pytest.mark.loopback
 PAGE = Path(model.__file__).with_name("README.md")

@@ -6,7 +6,6 @@ import asyncio
 
 import numpy as np
 import pytest
-from local_driver import CLOCK, RATE_HZ, local, silence, talking, voice
 
 from harness.core.audio import pcm16_to_int16
 from harness.core.commands import AppendAudio, Cancel, Truncate
@@ -26,6 +25,7 @@ from harness.core.events import (
     UserSpeechStarted,
     UserSpeechStopped,
 )
+from tests.connectors.local.local_driver import CLOCK, RATE_HZ, local, silence, talking, voice
 
 pytestmark = pytest.mark.loopback
 
