@@ -2,7 +2,8 @@
 
 Zero buffer: start_i = max(end_{i-1}, arrival_i), end_i = start_i + duration_i. With a jitter buffer of `buffer_ns`
 the first packet, and each packet that comes after an underrun, waits that long before it is played. A flush at
-instant f drops what has not been played: packets that start at or after f and arrived before it are not heard.
+instant f drops what has not been played: packets that start at or after f and arrived before it are not heard. What
+comes after a flush that dropped something begins anew, as the first packet did: the gap is no underrun.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     start_ns: int
     end_ns: int
     underrun_ns: int
-    """Silence heard between the end of the packet before and this one (0 for the first)."""
+    """Silence heard between the end of the packet before and this one (0 for the first, also after a flush)."""
     lead_ns: int
     """How long before its playout the packet was there."""
 
@@ -72,11 +73,14 @@ def play(packets: Iterable[Packet], *, flushes_ns: Sequence[int] = (), buffer_ns
 
 
 def _flush(heard: list[Played], flush_ns: int, end_ns: int | None) -> int | None:
-    """Cut everything in `heard` that would sound at or after `flush_ns`; return the new end of playout."""
+    """Cut everything in `heard` that would sound at or after `flush_ns`; return the new end of playout (None when
+    something was cut: playout begins anew)."""
+    if end_ns is None or end_ns <= flush_ns:
+        return end_ns
     index = len(heard) - 1
     while index >= 0 and heard[index].end_ns > flush_ns:
         played = heard[index]
         cut_ns = max(played.start_ns, flush_ns)
         heard[index] = msgspec.structs.replace(played, end_ns=cut_ns)
         index -= 1
-    return end_ns if end_ns is None else min(end_ns, flush_ns)
+    return None

@@ -63,8 +63,7 @@ class RunDirectory:
         """Every finished session: in planned order where `run.json` gives one, then by name."""
         paths = {path.name: path for path in session_paths(self.sessions)}
         planned = self.info().planned if self.exists() else ()
-        ordered = [name for name in planned if name in paths]
-        ordered += [name for name in paths if name not in set(ordered)]
+        ordered = list(dict.fromkeys([*(name for name in planned if name in paths), *paths]))
         return (load_session(paths[name]) for name in ordered)
 
     def write_json(self, name: str, value: Any) -> None:

@@ -61,7 +61,12 @@ def load_session(path: Path) -> Session:
         header = msgspec.convert(lift_header(raw), Header)
     except msgspec.ValidationError as exc:
         raise SessionFormatError(f"{path}/session.json: {exc}") from exc
-    return Session(path, header, tuple(_events(path / "events.jsonl", version)))
+    events = tuple(_events(path / "events.jsonl", version))
+    if not header.complete:
+        raise SessionFormatError(f"{path}: the session was never finished")
+    if len(events) != header.events:
+        raise SessionFormatError(f"{path}/events.jsonl: {len(events)} events, session.json counts {header.events}")
+    return Session(path, header, events)
 
 
 def _events(path: Path, version: int) -> Iterator[Event]:
