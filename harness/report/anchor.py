@@ -29,6 +29,8 @@ _SPANS = (
     ("first_packet_ms", ("committed", "speech_sent"), "first_packet"),
     ("ttft_ms", ("committed", "speech_sent"), "first_text"),
 )
+LATENCIES = frozenset(metric for metric, _, _ in _SPANS)
+"""The metrics that lie between two anchors of a turn."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):

@@ -210,7 +210,7 @@ class RunRtf(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         beside = "" if self.mean is None else f"; mean of ratios {number(self.mean)}"
-        return f"RTF over the run, from {self.anchor}: {number(self.rtf)} (sum over sum, n {self.n}){beside}"
+        return f"Run RTF from {self.anchor}: {number(self.rtf)} (sum over sum, n {self.n}){beside}"
 
 
 def run_rtfs(summary: Mapping[str, Any]) -> list[RunRtf]:

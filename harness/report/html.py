@@ -20,6 +20,7 @@ from harness.core.errors import SessionFormatError
 from harness.core.run_directory import RunDirectory, RunInfo
 from harness.core.session.header import Header
 from harness.core.session.reader import load_session
+from harness.report.anchor import LATENCIES
 from harness.report.choice import chosen_turns
 from harness.report.failure import failure_groups, plain
 from harness.report.figure import ANSWERED, KNOWN, Figure, figures, fine, number, run_rtfs
@@ -36,13 +37,13 @@ MOST_SOUND_CHARACTERS = 2_500_000
 
 
 class Ranges(msgspec.Struct, frozen=True, kw_only=True):
-    """The common scale of the small bars beside the figures in ms."""
+    """The common scale of the small bars beside the latencies."""
 
     top: int
 
     def of(self, figure: Figure) -> dict[str, Any] | None:
         """Positions in percent of the scale: median, p95 (p90, else median) and the interval."""
-        if figure.metric.unit != "ms" or figure.p50 is None:
+        if figure.metric.name not in LATENCIES or figure.p50 is None:
             return None
         high = next(value for value in (figure.p95, figure.p90, figure.p50) if value is not None)
         interval = figure.intervals.get("p50")
@@ -162,8 +163,8 @@ def _turns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _ranges(found: Sequence[Figure]) -> Ranges | None:
-    """A scale to a round number above the greatest p95 among the latencies; None when there is nothing in ms."""
-    tops = [v for f in found if f.metric.unit == "ms" for v in (f.p50, f.p90, f.p95) if v is not None and v > 0]
+    """A scale to a round number above the greatest p95 among the latencies; None when there are none."""
+    tops = [v for f in found if f.metric.name in LATENCIES for v in (f.p50, f.p90, f.p95) if v is not None and v > 0]
     if not tops:
         return None
     step = 10 ** max(0, len(str(int(max(tops)))) - 2) * 5

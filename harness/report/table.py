@@ -35,14 +35,14 @@ def print_summary(
     seen = overview(summary, rows)
     _print_header(console, seen)
     found = figures(summary.get("metrics") or {})
+    if not any(figure.n and figure.metric.headline for figure in found):
+        console.print(Text("No turn gave a latency.", style="bold"))
     if any(figure.n for figure in found):
         console.print(_metric_table(found))
-        for rtf in run_rtfs(summary):
-            console.print(Text(f"{rtf}."))
-        for line in dash_reasons(found, rows):
-            console.print(Text(line, style="dim"))
-    else:
-        console.print(Text("No turn gave a latency.", style="bold"))
+    for rtf in run_rtfs(summary):
+        console.print(Text(f"{rtf}."))
+    for line in dash_reasons(found, rows):
+        console.print(Text(line, style="dim"))
     for title, metrics in apart(summary):
         latencies = [figure for figure in figures(metrics) if figure.n and figure.metric.headline]
         if latencies:

@@ -102,8 +102,8 @@
       ctx.globalAlpha = 0.16; ctx.fillStyle = color("bad");
       ctx.fillRect(X(from), Y(at.top + 4), X(to) - X(from), (at.size - 8) * ratio);
       ctx.globalAlpha = 1;
-      const text = "stall " + figure(to - from);
-      if (ctx.measureText(text).width < X(to) - X(from)) {
+      const text = ["stall " + figure(to - from) + " ms", figure(to - from)].find((t) => ctx.measureText(t).width + 4 * ratio < X(to) - X(from));
+      if (text) {
         ctx.textAlign = "center"; ctx.fillText(text, (X(from) + X(to)) / 2, Y(at.top + at.size / 2));
       }
     }
@@ -130,12 +130,13 @@
         const value = figure(span.value) + " ms", pad = 6 * ratio;
         const shown = [span.label + " " + value, value];
         const l = Math.max(Math.min(a, b), bbox.left), r = Math.min(Math.max(a, b), bbox.left + bbox.width);
-        const inside = shown.find((text) => ctx.measureText(text).width + 2 * pad < r - l);
+        const room = bbox.left + bbox.width - r, fits = (text) => ctx.measureText(text).width + 2 * pad < r - l;
+        const inside = names.length > 1 || room < ctx.measureText(shown[0]).width + pad ? shown.find(fits) : fits(shown[0]) && shown[0];
         ctx.textAlign = "left";
         if (inside) { ctx.fillStyle = color("on-bar"); ctx.fillText(inside, l + pad, top + size / 2 + ratio); }
         else if (names.length === 1 || span === spans[spans.length - 1]) {
           ctx.fillStyle = color("ink");
-          const room = bbox.left + bbox.width - r, text = shown.find((t) => ctx.measureText(t).width + pad < room);
+          const text = shown.find((t) => ctx.measureText(t).width + pad < room);
           if (text) ctx.fillText(text, r + pad, top + size / 2 + ratio);
         }
       }

@@ -1,0 +1,160 @@
+"""The page in a real browser, opened from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.core.run_directory import RunDirectory
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--autoplay-policy=no-user-gesture-required",
+]
+PAINTED = """(id) => [...document.querySelectorAll('#' + id + ' canvas')].map((canvas) => {
+  const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  let painted = 0;
+  for (let i = 3; i < pixels.length; i += 4) if (pixels[i]) painted++;
+  return painted;
+})"""
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="/usr/bin/chromium is not installed (Debian: chromium)"),
+]
+
+
+class Watched:
+    """A page, and everything that it complained about or asked for."""
+
+    def __init__(self, page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def watched(chromium, mixed_run: RunDirectory) -> Iterator[Watched]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    found = Watched(context.new_page())
+    found.page.goto(mixed_run.report.as_uri())
+    found.page.wait_for_selector("#plot canvas")
+    found.page.wait_for_timeout(200)
+    yield found
+    context.close()
+
+
+def test_page_is_quiet_drawn_and_asks_for_nothing(watched: Watched, mixed_run: RunDirectory) -> None:
+    page = watched.page
+    for part in ("overview", "plot", "ecdf", "dots"):
+        assert all(count > 500 for count in page.evaluate(PAINTED, part)), part
+    count = page.locator("#view-choice option").count()
+    assert count >= 5
+    for index in range(count):
+        page.select_option("#view-choice", str(index))
+        page.wait_for_timeout(60)
+        assert page.evaluate(PAINTED, "plot")[0] > 500
+    assert page.evaluate("window.hacked") is None
+    outside = [url for url in watched.requests if not url.startswith(("data:", mixed_run.path.as_uri()))]
+    assert outside == []
+    assert watched.complaints == []
+
+
+def test_keyboard_reaches_and_moves_the_timeline(watched: Watched) -> None:
+    page = watched.page
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "detail":
+            break
+    assert page.evaluate("document.activeElement.id") == "detail"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    labels = "[...document.querySelectorAll('.flag')].map((node) => node.textContent)"
+    gap = page.evaluate(labels)
+    page.keyboard.press("0")
+    page.wait_for_timeout(80)
+    whole = page.evaluate(labels)
+    assert any(label.startswith("speech start") for label in whole)
+    page.keyboard.press("g")
+    page.wait_for_timeout(80)
+    assert page.evaluate(labels) == gap
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(80)
+    assert page.evaluate(labels) != gap
+    assert watched.complaints == []
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_labels_never_cover_each_other(chromium, mixed_run: RunDirectory, width: int) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    page.goto(mixed_run.report.as_uri())
+    page.wait_for_selector("#plot canvas")
+    for index in range(page.locator("#view-choice option").count()):
+        page.select_option("#view-choice", str(index))
+        for zoom in ("gap", "all", "in"):
+            page.click(f"[data-zoom={zoom}]")
+            page.wait_for_timeout(60)
+            boxes = page.evaluate(
+                """[...document.querySelectorAll('.flag span')].map((node) => {
+                  const box = node.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]; })"""
+            )
+            for i, a in enumerate(boxes):
+                assert a[0] >= 0
+                assert a[2] <= width
+                for b in boxes[:i]:
+                    apart = a[2] <= b[0] + 1 or b[2] <= a[0] + 1 or a[3] <= b[1] + 1 or b[3] <= a[1] + 1
+                    assert apart, (index, zoom, a, b)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()
+
+
+def test_sound_plays_and_a_click_moves_it(watched: Watched) -> None:
+    page = watched.page
+    page.wait_for_function("document.querySelector('#sound audio').readyState >= 2")
+    duration = page.evaluate("document.querySelector('#sound audio').duration")
+    view = page.evaluate("(() => { const v = JSON.parse(data.textContent).views[0]; return v.to_ms - v.from_ms; })()")
+    assert duration == pytest.approx(view / 1000, abs=0.05)
+    page.locator("#detail .u-over").click(position={"x": 500, "y": 60})
+    page.wait_for_function("document.querySelector('#sound audio').currentTime > 0.5")
+    assert page.evaluate("document.querySelector('.playhead').hidden") is False
+    page.focus("#detail")
+    page.keyboard.press("Space")
+    page.wait_for_function("!document.querySelector('#sound audio').paused")
+    assert watched.complaints == []
+
+
+def test_dark_mode_and_print_redraw(watched: Watched) -> None:
+    page = watched.page
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(150)
+    assert page.evaluate(colour) == "rgb(20, 24, 28)"
+    assert page.evaluate(PAINTED, "plot")[0] > 500
+    assert len(page.pdf(format="A4", print_background=True)) > 20_000
+    page.emulate_media(media="print")
+    page.wait_for_timeout(150)
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert page.evaluate("document.querySelector('#plot canvas').getBoundingClientRect().width") <= 680
+    assert watched.complaints == []
