@@ -33,10 +33,11 @@ class Listening(msgspec.Struct, frozen=True):
 
 
 class EmbeddedAgent:
-    """The embedded voice agent, started here on 127.0.0.1; `--set` takes its knobs (`firstpacket serve --help`)."""
+    """The embedded voice agent, started here; `--set` takes its knobs (`firstpacket serve --knobs`)."""
 
     kind: ClassVar[str] = "agent"
     version: ClassVar[str] = "1"
+    declared: ClassVar[Profile] = msgspec.structs.replace(OpenAIRealtime.declared, user_transcript=False)
 
     def __init__(self, options: PeerOptions, clock: Clock) -> None:
         if options.target:
@@ -59,14 +60,7 @@ class EmbeddedAgent:
     @property
     def profile(self) -> Profile:
         paced = self._knobs.get("delivery") == "paced"
-        return Profile(
-            pacing="paced" if paced else "burst",
-            turns=("vad", "manual"),
-            user_transcript=False,
-            cancel=True,
-            truncate=True,
-            history=True,
-        )
+        return msgspec.structs.replace(self.declared, pacing="paced" if paced else "burst")
 
     @property
     def config(self) -> dict[str, Any]:

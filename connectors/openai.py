@@ -106,10 +106,13 @@ class OpenAIConnection:
 
 
 class OpenAIRealtime:
-    """OpenAI Realtime protocol over WebSocket; `openai` is the official service, `openai:URL` any server."""
+    """OpenAI Realtime over WebSocket: `openai` is the official service, a ws:// URL any server."""
 
     kind: ClassVar[str] = "openai"
     version: ClassVar[str] = "1"
+    declared: ClassVar[Profile] = Profile(
+        pacing="burst", turns=("vad", "manual"), user_transcript=True, cancel=True, truncate=True, history=True
+    )
 
     def __init__(self, options: PeerOptions, clock: Clock) -> None:
         self._clock = clock
@@ -130,14 +133,7 @@ class OpenAIRealtime:
 
     @property
     def profile(self) -> Profile:
-        return Profile(
-            pacing="burst",
-            turns=("vad", "manual"),
-            user_transcript=True,
-            cancel=True,
-            truncate=True,
-            history=True,
-        )
+        return self.declared
 
     @property
     def config(self) -> dict[str, Any]:

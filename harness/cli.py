@@ -144,9 +144,20 @@ def replay(run: Path, write: bool, as_json: bool) -> None:
 @click.option("--knobs", is_flag=True, help="List the knobs and exit.")
 def serve(**options: Any) -> None:
     """Run the embedded voice agent: a real server that speaks OpenAI Realtime, with knobs for every trap."""
-    from connectors.agent import command
+    from connectors.agent.__main__ import main as agent
 
-    command.run(**options)
+    if options["knobs"]:
+        from connectors.agent.knobs import FIELDS
+        from harness.report.lists import print_knobs
+
+        print_knobs(_console(), FIELDS.values())
+        return
+    arguments = ["--host", options["host"], "--port", str(options["port"])]
+    arguments += [item for pair in options["settings"] for item in ("--set", pair)]
+    arguments += ["--truth", str(options["truth"])] if options["truth"] else []
+    arguments += ["--tls"] * options["tls"] + ["--public"] * options["public"]
+    _say("serving until Ctrl-C; measure it with: firstpacket bench --peer <url below>")
+    sys.exit(agent(arguments))
 
 
 @cli.command()
@@ -201,7 +212,7 @@ def doctor(as_json: bool) -> None:
         _print_json(findings)
     else:
         print_findings(_console(), findings)
-    sys.exit(PREREQUISITE if any(f.state == "missing" and f.area == "core" for f in findings) else OK)
+    sys.exit(PREREQUISITE if any(f.state == "missing" and f.area == "packages" for f in findings) else OK)
 
 
 def _conclude(directory: Any, *, as_json: bool) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import msgspec
 
-
 Phase = Literal["started", "dns", "tcp", "tls", "upgrade", "ready", "configured"]
 ClosedBy = Literal["us", "peer", "network"]
 

@@ -12,6 +12,7 @@ from harness.core.clock import Clock
 from harness.core.connector import Peer, PeerOptions
 from harness.core.errors import ConfigError
 from harness.core.plugins import CONNECTORS, found, load
+from harness.core.profile import Profile
 
 DEFAULT_PEER = "agent"
 URL_PEER = "openai"
@@ -63,6 +64,22 @@ def known_peers() -> list[tuple[str, str, Any]]:
         else:
             listed.append((name, (kind.__doc__ or "").strip().splitlines()[0], kind))
     return listed
+
+
+def describe_peers() -> list[dict[str, Any]]:
+    """For each connector: name, what it is, and its capability profile where it can be told without a target."""
+    described: list[dict[str, Any]] = []
+    for name, about, kind in known_peers():
+        profile = getattr(kind, "declared", None)
+        described.append(
+            {
+                "name": name,
+                "about": about,
+                "version": getattr(kind, "version", None),
+                "profile": msgspec.to_builtins(profile) if isinstance(profile, Profile) else None,
+            }
+        )
+    return described
 
 
 def split_settings(pairs: tuple[str, ...]) -> Mapping[str, str]:
