@@ -2,6 +2,10 @@
 
 Zero-buffer playout of everything that was not late, in order of arrival, the queue emptied at the profile's `flush_on`
 events. A second model waits `buffer_ns` before the first packet and after each underrun.
+
+The audibility rule works on concatenated samples, and the first loud window usually begins some ms before the sound. If
+playout ran dry inside that window for longer than the window itself, its head belongs to the silence before the gap and
+the sound begins with the packet after it; else a silent packet followed by a long wait would be called audible.
 """
 
 from __future__ import annotations
@@ -13,11 +17,12 @@ import msgspec
 import numpy as np
 
 from harness.core.audibility import DEFAULT, Audibility, audible_spans, first_audible_sample
-from harness.core.audio import NS_PER_MS, Int16
+from harness.core.audio import NS_PER_MS, Int16, ms_to_samples
 from harness.core.events import AudioReceived
 from harness.core.playout import Packet, Played, play
 from harness.core.scorer import Unscored
 from harness.core.session.reader import Session
+from scoring.stats import Int64
 from scoring.timing.timeline import Instant, Point
 
 JOIN_NS = 600 * NS_PER_MS
@@ -73,16 +78,19 @@ class Listener:
         index = _first_sound(samples, packets[0].rate_hz, self._rule)
         if index is None:
             return Unscored(reason="silent: the answer never becomes audible")
-        for packet in packets:
-            if index < packet.samples:
-                return self._heard(packet, index)
-            index -= packet.samples
-        raise AssertionError("an audible sample lies in some packet")
+        number, offset = self._after_gap(packets, index, _offsets(packets))
+        packet = packets[number]
+        played = self.played[packet.seq]
+        t_ns = played.instant_of(packet.sample + offset)
+        if t_ns >= played.end_ns:
+            return Unscored(reason="flushed before its first sound was heard")
+        return Instant(t_ns=t_ns, seq=packet.seq)
 
     def audible(self, packets: Sequence[AudioReceived]) -> bool:
-        """Whether the samples of an answer, heard in full, would ever become audible."""
+        """Whether the samples of an answer, heard in full, ever become audible. An answer that the recording does not
+        hold whole gets the benefit of the doubt: silence is the peer's fault, a lost sample is not."""
         samples = self._samples(packets)
-        return samples is not None and _first_sound(samples, packets[0].rate_hz, self._rule) is not None
+        return samples is None or _first_sound(samples, packets[0].rate_hz, self._rule) is not None
 
     def delivery(self, packets: Sequence[AudioReceived], buffer_ns: int = 0) -> Delivery:
         """Underruns and leads between the packets of one answer; the wait for its first packet is no underrun."""
@@ -112,10 +120,11 @@ class Listener:
         return found
 
     def _heard_spans(self, samples: Int16) -> list[Utterance]:
-        offsets = np.concatenate(([0], np.cumsum([packet.samples for packet in self._packets])))
+        offsets = _offsets(self._packets)
         pieces: list[Utterance] = []
-        for start, end in audible_spans(samples, self._packets[0].rate_hz, self._rule):
-            index = int(np.searchsorted(offsets, start, side="right")) - 1
+        for span_start, end in audible_spans(samples, self._packets[0].rate_hz, self._rule):
+            index, offset = self._after_gap(self._packets, span_start, offsets)
+            start = int(offsets[index]) + offset
             while index < len(self._packets) and offsets[index] < end:
                 packet = self._packets[index]
                 played = self.played[packet.seq]
@@ -128,12 +137,16 @@ class Listener:
                 index += 1
         return pieces
 
-    def _heard(self, packet: AudioReceived, offset: int) -> Point:
-        played = self.played[packet.seq]
-        t_ns = played.instant_of(packet.sample + offset)
-        if t_ns >= played.end_ns:
-            return Unscored(reason="flushed before its first sound was heard")
-        return Instant(t_ns=t_ns, seq=packet.seq)
+    def _after_gap(self, packets: Sequence[AudioReceived], index: int, offsets: Int64) -> tuple[int, int]:
+        """The number of the packet and the offset in it of sample `index` of the concatenated packets, or of the first sample after a
+        gap in playout that is longer than the window that begins at `index`, and lies within it."""
+        window = ms_to_samples(self._rule.window_ms, packets[0].rate_hz)
+        at = int(np.searchsorted(offsets, index, side="right")) - 1
+        last = int(np.searchsorted(offsets, index + window - 1, side="right")) - 1
+        for later in range(min(last, len(packets) - 1), at, -1):
+            if self.played[packets[later].seq].underrun_ns > self._rule.window_ms * NS_PER_MS:
+                return later, 0
+        return at, index - int(offsets[at])
 
     def _samples(self, packets: Sequence[AudioReceived]) -> Int16 | None:
         """The packets' samples, concatenated; None when the recording does not hold them."""
@@ -146,6 +159,11 @@ class Listener:
         if last - first == sum(packet.samples for packet in packets):
             return agent[first:last]
         return np.concatenate([agent[packet.sample : packet.sample + packet.samples] for packet in packets])
+
+
+def _offsets(packets: Sequence[AudioReceived]) -> Int64:
+    """Where each packet begins in the concatenated samples, and their end; shape (n + 1,)."""
+    return np.cumsum([0, *(packet.samples for packet in packets)], dtype=np.int64)
 
 
 def _played(packets: Sequence[AudioReceived], flushes_ns: Sequence[int], buffer_ns: int = 0) -> dict[int, Played]:
