@@ -24,10 +24,12 @@ class Answering:
         self._server = server
         self._wire = wire
         self._close_code = shared.knobs.close_code
+        self._late_delta_ms = shared.knobs.late_delta_ms
         self._truth = shared.truth.add
         self._now_ns = shared.now_ns
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
+        self._late: asyncio.Handle | None = None
         self._plan: Plan | None = None
         self._from_ns = 0
         self._next = 0
@@ -78,12 +80,17 @@ class Answering:
         done = events.response_done(plan.response, "cancelled", reason=reason, output=output)
         self._done(plan, text_frame(done), "cancelled")
         self._plan = None
+        late = next((step for step in plan.steps if step.kind == "late"), None)
+        if late is not None:
+            self._late = self._loop.call_later((self._late_delta_ms or 0) / 1000, self._write, plan, late)
 
     def drop(self, why: str) -> None:
         """Stop without a word: the connection is going or gone."""
         if self._plan is not None and self._open:
             self._stopped(self._plan, why)
         self._drop_timer()
+        if self._late is not None:
+            self._late.cancel()
         self._plan = None
         self._open = False
 

@@ -75,7 +75,7 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     wav_headers: bool = False
     """Put a WAV header before each delta's samples."""
     late_delta_ms: int | None = None
-    """Send one more audio delta this long after `response.done`."""
+    """Send one more audio delta this long after `response.done`, that of a cancelled response included."""
     usage: bool = True
     """Put token counts (made up from lengths) into `response.done`."""
     user_transcript: str = ""
@@ -148,7 +148,7 @@ def check_knobs(knobs: Knobs) -> Knobs:
             continue
         least, most = _LEAST.get(name, 0), _MOST.get(name, 86_400_000)
         if not least <= value <= most:
-            raise ConfigError(f"{name}={value}: must lie between {least:g} and {most:g}")
+            raise ConfigError(f"{name}={value}: must lie between {least:.10g} and {most:.10g}")
     for wrong, line in _conflicts(knobs):
         if wrong:
             raise ConfigError(line)
