@@ -75,7 +75,7 @@ class Parrot(LocalModel):
         self._vad = False
         self._heard_ms = self._steps = 0
         self._silence_windows = 1
-        self._turn: list[Int16] = []
+        self._turn: list[tuple[Int16, bool]] = []
         self._speaking = False
         self._loud = self._soft = 0
         self._declaration = Declaration(
@@ -98,11 +98,11 @@ class Parrot(LocalModel):
         self._forget()
 
     def push_audio(self, pcm: Int16) -> list[Output]:
-        self._turn.append(pcm)
+        loud = self._is_loud(pcm)
+        self._turn.append((pcm, loud))
         self._heard_ms += WINDOW_MS
         if not self._vad:
             return []
-        loud = self._is_loud(pcm)
         self._loud = self._loud + 1 if loud else 0
         self._soft = 0 if loud else self._soft + 1
         if not self._speaking and self._loud >= ONSET_WINDOWS:
@@ -140,10 +140,11 @@ class Parrot(LocalModel):
 
     def _trimmed(self) -> Int16:
         """What was heard in this turn, from just before the first loud window to the end of the last."""
-        loud = [index for index, pcm in enumerate(self._turn) if self._is_loud(pcm)]
+        loud = [index for index, (_, is_loud) in enumerate(self._turn) if is_loud]
         if not loud:
             return np.zeros(0, dtype=np.int16)
-        return np.concatenate(self._turn[max(0, loud[0] - LEAD_MS // WINDOW_MS) : loud[-1] + 1])
+        kept = self._turn[max(0, loud[0] - LEAD_MS // WINDOW_MS) : loud[-1] + 1]
+        return np.concatenate([pcm for pcm, _ in kept])
 
     def _step(self) -> None:
         self._steps += 1

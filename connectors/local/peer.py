@@ -135,7 +135,8 @@ class LocalPeer:
         unit_ms = declared.unit_samples * 1000 / declared.input_rate_hz
         return Profile(
             pacing=declared.pacing,
-            turns=declared.turns,
+            # Without turns nothing can be committed: audio flows, as it does in vad mode.
+            turns=("vad",) if declared.continuous else declared.turns,
             continuous=declared.continuous,
             input_rate_hz=declared.input_rate_hz,
             output_rate_hz=declared.output_rate_hz,

@@ -37,7 +37,7 @@ def test_plain_context_manager_and_short_stretch_has_no_verdict():
         since_ns = time.monotonic_ns()
         time.sleep(0.2)
         stretch = sentinel.result(since_ns, time.monotonic_ns())
-    assert 20 <= stretch.n <= 45
+    assert 20 <= stretch.n < 100
     assert stretch.p99_ms is None
     assert stretch.quiet is None
     assert sentinel.result(until_ns=1) == HostNoise(n=0)
