@@ -9,7 +9,7 @@ import msgspec
 
 NAMES = {
     "speech_start": "First sample of the user's speech, on the media timeline.",
-    "speech_end": "One past the last sample of the user's speech, on the media timeline. Zero of the axis.",
+    "speech_end": "One past the last sample of the user's speech, on the media timeline.",
     "speech_sent": "The packet with the last speech sample had left: its write was complete.",
     "committed": "The end-of-turn message had left (manual mode).",
     "endpoint": "The peer's word that it heard the end of speech arrived.",

@@ -216,6 +216,8 @@ def _config(info: RunInfo | None, header: Header | None, summary: Mapping[str, A
 def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
     if isinstance(value, Mapping):
         return [pair for key, inner in value.items() for pair in _flat(inner, f"{name}.{key}" if name else str(key))]
+    if isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        return [pair for number, inner in enumerate(value, 1) for pair in _flat(inner, f"{name} {number}")]
     if isinstance(value, list):
         return [(name, plain(", ".join(str(item) for item in value)))]
     return [(name, plain(str(value)))]

@@ -48,6 +48,7 @@ def _names(mode: str) -> dict[tuple[str, str], str]:
         (start, "first_text"): "ttft_ms",
         (start, "first_packet"): "first_packet_ms",
         ("speech_end", "first_audible"): "first_audible_ms",
+        **({("endpoint", "first_packet"): "think_ms"} if mode == "vad" else {}),
     }
 
 

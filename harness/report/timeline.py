@@ -16,7 +16,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from harness.core.audio import NS_PER_MS, Int16
+from harness.core.audio import NS_PER_MS, Int16, samples_to_ns
 from harness.core.errors import SessionFormatError
 from harness.core.events import AudioSent, Note, TextReceived, TurnEnded, TurnStarted, UserTranscript
 from harness.core.playout import Played
@@ -45,7 +45,12 @@ def timeline(session: Session, choice: Choice, *, sound: bool = True) -> dict[st
     packets, pieces = played(session), user_pieces(session)
     anchors = anchors_of(row, origin_ns(session))
     turn = next((event for event in session.of(TurnStarted) if event.turn == row.get("turn")), None)
-    zero_ns = anchors.get("speech_end") or _media_instant(pieces, turn, session)
+    upload = session.header.mode == "upload"
+    if upload:
+        pieces = []
+        notes.append("Upload: the query has no place on the time axis.")
+    zero = "speech_sent" if upload else "speech_end"
+    zero_ns = anchors[zero] if zero in anchors else _zero(session, turn, pieces)
     from_ns, to_ns = _window(session, turn, anchors, packets, pieces, zero_ns)
     if to_ns - from_ns > LONGEST_MS * NS_PER_MS:
         to_ns = from_ns + LONGEST_MS * NS_PER_MS
@@ -74,6 +79,7 @@ def timeline(session: Session, choice: Choice, *, sound: bool = True) -> dict[st
         "understood": plain(" ".join(e.text for e in inside if isinstance(e, UserTranscript) and e.final)),
         "answer": plain("".join(event.text for event in texts)),
         "error": message_of(row),
+        "zero": zero,
         "from_ms": ms(from_ns),
         "to_ms": ms(to_ns),
         "step_ms": step_ms,
@@ -113,15 +119,20 @@ def _audio(session: Session, side: str, notes: list[str]) -> Int16:
         return np.zeros(0, dtype=np.int16)
 
 
-def _media_instant(pieces: list[Piece], turn: TurnStarted | None, session: Session) -> int:
-    """Where the user's speech ended, for a row without anchors; else the session's first instant."""
-    if turn:
-        sample = turn.speech_end
-        for piece in pieces:
-            if piece.sample <= sample <= piece.sample + piece.samples:
-                return piece.start_ns + (sample - piece.sample) * 1_000_000_000 // session.header.user.rate_hz
-        return turn.t_ns
-    return session.events[0].t_ns if session.events else session.header.anchor.monotonic_ns
+def _media_instant(pieces: list[Piece], sample: int, rate_hz: int) -> int | None:
+    """When a sample of the user's audio was captured; None when it lies in no piece."""
+    for piece in pieces:
+        if piece.sample <= sample <= piece.sample + piece.samples:
+            return piece.start_ns + samples_to_ns(sample - piece.sample, rate_hz)
+    return None
+
+
+def _zero(session: Session, turn: TurnStarted | None, pieces: list[Piece]) -> int:
+    """Zero of the axis for a row without that anchor: the turn's end of speech, else the turn's or session's start."""
+    if turn is None:
+        return session.events[0].t_ns if session.events else session.header.anchor.monotonic_ns
+    instant = _media_instant(pieces, turn.speech_end, session.header.user.rate_hz)
+    return turn.t_ns if instant is None else instant
 
 
 def _window(
@@ -134,8 +145,9 @@ def _window(
 ) -> tuple[int, int]:
     """From just before the user's speech to just after all that belongs to the turn."""
     start_ns = min([zero_ns, *anchors.values()])
-    if "speech_start" not in anchors:
-        start_ns = min([start_ns, *(piece.start_ns for piece in pieces[:1])])
+    if turn and "speech_start" not in anchors:
+        started_ns = _media_instant(pieces, turn.speech_start, session.header.user.rate_hz)
+        start_ns = min(start_ns, started_ns or start_ns)
     number = turn.turn if turn else None
     next_turns = [e.t_ns for e in session.of(TurnStarted) if number is not None and e.turn > number]
     limit_ns = min(next_turns, default=None)

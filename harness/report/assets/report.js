@@ -72,7 +72,7 @@
 
   const anchorAt = (name) => { const found = view.anchors.find((a) => a[0] === name); return found ? found[1] : null; };
   const gap = () => {
-    const from = anchorAt("speech_end"), to = anchorAt("first_audible") ?? anchorAt("first_packet") ?? anchorAt("first_text");
+    const from = anchorAt(view.zero), to = anchorAt("first_audible") ?? anchorAt("first_packet") ?? anchorAt("first_text");
     return from !== null && to !== null ? [from, to] : null;
   };
   function gapWindow() {
@@ -235,7 +235,7 @@
       range: (u, min, max) => [Math.max(min, view.from_ms), Math.min(max, view.to_ms)],
       options: {
         padding: [0, 26, 0, 26],
-        axes: [axis({ values: (u, ticks) => ticks.map(axisTime), label: "after the end of the user's speech", labelFont: FONT, labelSize: 18, size: 28, space: 70 }), { show: false }],
+        axes: [axis({ values: (u, ticks) => ticks.map(axisTime), label: view.zero === "speech_end" ? "after the end of the user's speech" : "after the query was sent", labelFont: FONT, labelSize: 18, size: 28, space: 70 }), { show: false }],
         cursor: { y: false, points: { show: false }, drag: { x: true, setScale: true } },
         hooks: {
           drawClear: [band],
