@@ -90,8 +90,16 @@ class OpenAIConnection:
                 waiting = self._ready if event.phase == "created" else self._updated
                 if not waiting.done():
                     waiting.set_result(None)
+                    self._check_rate(event)
             elif isinstance(event, PeerError):
                 self._fail(f"{event.code}: {event.message}" if event.code else event.message, "peer", event.code)
+
+    def _check_rate(self, ready: SessionReady) -> None:
+        """A reader must know when the peer declares another rate than was asked for: durations rest on it."""
+        asked = OpenAIRealtime.declared.output_rate_hz
+        if ready.phase == "updated" and ready.output_rate_hz not in (0, asked):
+            message = f"the peer declares {ready.output_rate_hz} Hz for its audio, {asked} Hz were asked for"
+            self._sink(Note(t_ns=ready.t_ns, code="rate", message=message + "; durations follow its word"))
 
     def on_closed(self, t_ns: int, by: ClosedBy, code: int | None, reason: str) -> None:
         self._sink(ConnectionClosed(t_ns=t_ns, by=by, code=code, reason=reason))

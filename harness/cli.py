@@ -94,8 +94,7 @@ def bench(**options: Any) -> None:
     )
     identity = {"pack": pack.name, "sha256": pack.sha256, "clips": len(pack.clips), "annotator": pack.annotator}
     outcome = run_bench(request, pack.name, pack.clips, identity)
-    for directory in outcome.directories:
-        _conclude(directory, as_json=options["as_json"])
+    answered = [_conclude(directory, as_json=options["as_json"]) for directory in outcome.directories]
     if outcome.result is None:
         kept = sum(len(directory.finished()) for directory in outcome.directories)
         _say(f"interrupted: {kept} finished sessions are kept; the same command with "
@@ -103,9 +102,9 @@ def bench(**options: Any) -> None:
         sys.exit(INTERRUPTED)
     if outcome.result.hopeless:
         _say(f"the peer failed: {outcome.result.hopeless}")
-    if not outcome.result.answered and outcome.result.held:
+    if not any(answered):
         if not outcome.result.hopeless:
-            _say("the peer answered in no session; the table above says why")
+            _say("the peer properly answered in no session; the table above says why")
         sys.exit(PEER_FAILED)
 
 
@@ -215,17 +214,18 @@ def doctor(as_json: bool) -> None:
     sys.exit(PREREQUISITE if any(f.state == "missing" and f.area == "packages" for f in findings) else OK)
 
 
-def _conclude(directory: Any, *, as_json: bool) -> None:
-    """Score a run from disk, write its figures and its report, and show them."""
+def _conclude(directory: Any, *, as_json: bool) -> bool:
+    """Score a run from disk, write its figures and its report, and show them; whether any turn was answered well."""
     from harness.run.replay import score, write_scores
 
     if not directory.finished():
-        return
+        return False
     scored = score(directory)
     write_scores(directory, scored)
     report = _report(directory)
     _show(scored.rows, scored.summary, as_json=as_json)
     _say(f"report: {report}")
+    return bool(scored.summary["status"].get("ok"))
 
 
 def _report(directory: Any) -> Path:
@@ -267,7 +267,7 @@ def _say(line: str) -> None:
 
 def main() -> None:
     """Run the command; a failure that firstpacket knows is one line and an exit code, never a traceback."""
-    from harness.core.errors import ConfigError, ConnectorError, HarnessError, PrerequisiteError
+    from harness.core.errors import ConfigError, ConnectorError, HarnessError, PrerequisiteError, SessionFormatError
 
     try:
         cli(standalone_mode=False)
@@ -279,7 +279,12 @@ def main() -> None:
         sys.exit(USAGE)
     except HarnessError as exc:
         _say(f"firstpacket: {exc}")
-        codes = {ConfigError: USAGE, PrerequisiteError: PREREQUISITE, ConnectorError: PEER_FAILED}
+        codes: dict[type[HarnessError], int] = {
+            ConfigError: USAGE,
+            SessionFormatError: USAGE,
+            PrerequisiteError: PREREQUISITE,
+            ConnectorError: PEER_FAILED,
+        }
         sys.exit(next((code for kind, code in codes.items() if isinstance(exc, kind)), 1))
     except KeyboardInterrupt:
         _say("interrupted")

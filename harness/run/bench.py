@@ -22,6 +22,7 @@ from harness.run.peers import DEFAULT_PEER, make_peer
 from harness.run.plan import plan_sessions
 from harness.run.progress import Progress
 from harness.run.quiet import Priority
+from harness.run.recorder import RecordingError
 from harness.run.rig import Rig
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult, prepare_directory
 
@@ -83,6 +84,12 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
         result = run_async(lambda: _hold(request, clock, runs, progress))
     except KeyboardInterrupt:
         return BenchOutcome(directories=tuple(directories), result=None)
+    except RecordingError as exc:
+        kept = sum(len(directory.finished()) for directory in directories)
+        where = directories[0].path if len(directories) == 1 else directories[0].path.parent
+        raise RecordingError(
+            f"{exc}; {kept} finished sessions are kept, the same command with --out {where} --resume goes on"
+        ) from exc
     finally:
         progress.end()
     return BenchOutcome(directories=tuple(directories), result=result)

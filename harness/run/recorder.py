@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from harness.core.errors import HarnessError
+from harness.core.errors import PrerequisiteError
 from harness.core.events import Event
 from harness.core.session.header import Header
 from harness.run.channel import (
@@ -40,7 +40,7 @@ PIPE_BYTES = 1 << 20
 F_SETPIPE_SZ = 1031
 
 
-class RecordingError(HarnessError):
+class RecordingError(PrerequisiteError):
     """A session could not be put on disk (disk full, no permission, writer process gone)."""
 
 
