@@ -120,9 +120,9 @@ def _audio(session: Session, side: str, notes: list[str]) -> Int16:
 
 
 def _media_instant(pieces: list[Piece], sample: int, rate_hz: int) -> int | None:
-    """When a sample of the user's audio was captured; None when it lies in no piece."""
+    """When sample `sample` of the user's audio begins; None when it lies in no piece."""
     for piece in pieces:
-        if piece.sample <= sample <= piece.sample + piece.samples:
+        if piece.sample <= sample < piece.sample + piece.samples:
             return piece.start_ns + samples_to_ns(sample - piece.sample, rate_hz)
     return None
 
@@ -131,8 +131,9 @@ def _zero(session: Session, turn: TurnStarted | None, pieces: list[Piece]) -> in
     """Zero of the axis for a row without that anchor: the turn's end of speech, else the turn's or session's start."""
     if turn is None:
         return session.events[0].t_ns if session.events else session.header.anchor.monotonic_ns
-    instant = _media_instant(pieces, turn.speech_end, session.header.user.rate_hz)
-    return turn.t_ns if instant is None else instant
+    rate_hz = session.header.user.rate_hz
+    last_ns = _media_instant(pieces, turn.speech_end - 1, rate_hz)
+    return turn.t_ns if last_ns is None else last_ns + samples_to_ns(1, rate_hz)
 
 
 def _window(

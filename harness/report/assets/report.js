@@ -346,10 +346,10 @@
   function drawDots() {
     const box = byId("dots"), chart = data.charts[+byId("dots-choice").selectedIndex || 0], turns = data.turns;
     const order = turns.query.map((_, i) => i).filter((i) => chart.values[i] !== null).sort((a, b) => chart.values[a] - chart.values[b]);
-    const rows = data.queries.length, tall = Math.min(Math.max(rows * 17, 120), 560), step = tall / rows, labelled = step >= 12;
+    const rows = data.queries.length, tall = Math.min(Math.max(rows * Math.min(60, Math.max(17, 12 + 3 * Math.sqrt(turns.query.length / rows))), 120), 560), step = tall / rows, labelled = step >= 12;
     const failed = turns.query.map((_, i) => i).filter((i) => turns.failed[i] && chart.values[i] === null);
     const values = order.map((i) => chart.values[i]), most = values.length ? values[values.length - 1] : 1000;
-    const spread = Math.max(most - (values[0] ?? 0), most * 0.05), all = [(values[0] ?? 0) - spread * 0.04, most + spread * (failed.length ? 0.11 : 0.04)];
+    const spread = Math.max(most - (values[0] ?? 0), most * 0.05), all = [(values[0] ?? 0) - spread * 0.04, most + spread * (failed.length ? 0.16 : 0.04)];
     const jitter = (i) => (((i * 7919) % 101) / 101 - 0.5) * (step > 8 ? 0.5 : 0.2);
     const Yof = (i) => rows - 1 - turns.query[i] + (rows < turns.query.length ? jitter(i) : 0);
     const room = labelled ? Math.min(130, 14 + 6.3 * Math.max(...data.queries.map((q) => Math.min(q.length, 18)))) : 10;
@@ -366,11 +366,6 @@
         draw: [(u) => {
           const { ctx, bbox } = u, ratio = uPlot.pxRatio;
           ctx.save(); ctx.beginPath(); ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height); ctx.clip();
-          if (chart.p50 !== null) {
-            const x = u.valToPos(chart.p50, "x", true);
-            ctx.strokeStyle = color("gap"); ctx.lineWidth = ratio; ctx.setLineDash([4 * ratio, 3 * ratio]);
-            ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke(); ctx.setLineDash([]);
-          }
           for (const i of order) {
             const x = u.valToPos(chart.values[i], "x", true), y = u.valToPos(Yof(i), "y", true);
             ctx.beginPath(); ctx.arc(x, y, (i === near ? 6 : 3.6) * ratio, 0, 7);
@@ -378,11 +373,16 @@
             ctx.fillStyle = ctx.strokeStyle = color("agent"); ctx.lineWidth = 1.3 * ratio;
             if (turns.tainted[i]) ctx.stroke(); else ctx.fill();
           }
-          ctx.globalAlpha = 1; ctx.strokeStyle = color("bad"); ctx.lineWidth = 1.6 * ratio;
-          for (const i of failed) {
-            const x = bbox.left + bbox.width - 7 * ratio, y = u.valToPos(Yof(i), "y", true), r = 3.5 * ratio;
-            ctx.beginPath(); ctx.moveTo(x - r, y - r); ctx.lineTo(x + r, y + r); ctx.moveTo(x + r, y - r); ctx.lineTo(x - r, y + r); ctx.stroke();
+          ctx.globalAlpha = 1;
+          if (chart.p50 !== null) {
+            const x = u.valToPos(chart.p50, "x", true);
+            ctx.strokeStyle = color("gap"); ctx.lineWidth = ratio; ctx.setLineDash([4 * ratio, 3 * ratio]);
+            ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke(); ctx.setLineDash([]);
           }
+          const lost = new Map();
+          for (const i of failed) lost.set(turns.query[i], (lost.get(turns.query[i]) || 0) + 1);
+          ctx.fillStyle = color("bad"); ctx.font = FONT.replace("12px", 12 * ratio + "px"); ctx.textAlign = "right"; ctx.textBaseline = "middle";
+          if (step >= 9) for (const [query, count] of lost) ctx.fillText(count + " ×", bbox.left + bbox.width - 3 * ratio, u.valToPos(rows - 1 - query, "y", true));
           ctx.restore();
         }],
         setCursor: [(u) => {
@@ -406,7 +406,7 @@
     const turns = data.turns;
     byId("dots-about").textContent = i >= 0
       ? [data.queries[turns.query[i]], chart.label + " " + figure(chart.values[i]) + " ms", turns.session[i], turns.tainted[i] ? "tainted" : ""].filter(Boolean).join(" · ")
-      : "Dashed: median. Hollow: tainted by the harness. ×: no proper answer.";
+      : "Dashed: median. Hollow: tainted by the harness. ×: turns without a proper answer.";
   }
 
   /* ---- the page --------------------------------------------------------------------------------------------- */
