@@ -138,8 +138,8 @@ class Listener:
         return pieces
 
     def _after_gap(self, packets: Sequence[AudioReceived], index: int, offsets: Int64) -> tuple[int, int]:
-        """The number of the packet and the offset in it of sample `index` of the concatenated packets, or of the first sample after a
-        gap in playout that is longer than the window that begins at `index`, and lies within it."""
+        """Where sample `index` of the concatenated packets lies: number of its packet and offset in that; or the first
+        sample after a gap in playout that lies in the window beginning at `index` and is longer than the window."""
         window = ms_to_samples(self._rule.window_ms, packets[0].rate_hz)
         at = int(np.searchsorted(offsets, index, side="right")) - 1
         last = int(np.searchsorted(offsets, index + window - 1, side="right")) - 1

@@ -73,8 +73,11 @@ class Turn:
     @property
     def speech_sent(self) -> Point:
         """The write of the anchor packet was complete."""
+        if self.started is None:
+            return NEVER_PUT
         if self.anchor_packet is None:
-            return Unscored(reason="the query was not sent to its end")
+            lost = "the query was not sent to its end" if self.recording.sent else "no sends were recorded"
+            return Unscored(reason=lost)
         return Instant(t_ns=self.anchor_packet.t_ns, seq=self.anchor_packet.seq)
 
 
