@@ -138,23 +138,27 @@ def _draw(random: np.random.RandomState, rows: int, clusters: int) -> Int64:
 
 
 def _resample(ordered: Float64, member: Int64, counts: Int64) -> dict[str, Float64]:
-    weights = counts[:, member]
-    running = np.cumsum(weights, axis=1)
-    total = running[:, -1]
+    running = np.cumsum(counts[:, member], axis=1)
+    total = running[:, -1].copy()
+    sums = np.bincount(member, weights=ordered, minlength=counts.shape[1])
+    # Every row lifted above the one before: the flattened counts ascend, so one search finds all order statistics.
+    lift = np.arange(len(total), dtype=np.int64) * (int(total.max()) + 1)
+    running += lift[:, None]
     return {
-        "p50": _weighted_quantile(ordered, running, total, 0.50),
-        "p95": _weighted_quantile(ordered, running, total, 0.95),
-        "mean": (weights * ordered).sum(axis=1) / total,
+        "p50": _weighted_quantile(ordered, running, lift, total, 0.50),
+        "p95": _weighted_quantile(ordered, running, lift, total, 0.95),
+        "mean": (counts * sums).sum(axis=1) / total,
     }
 
 
-def _weighted_quantile(ordered: Float64, running: Int64, total: Int64, q: float) -> Float64:
-    """The linear quantile of each row's repeated values; running: cumulated counts, shape (rows, n)."""
+def _weighted_quantile(ordered: Float64, running: Int64, lift: Int64, total: Int64, q: float) -> Float64:
+    """The linear quantile of each row's repeated values; running: cumulated counts plus lift, shape (rows, n)."""
     position = (total - 1) * q
     low = np.floor(position).astype(np.int64)
     high = np.minimum(low + 1, total - 1)
-    below = ordered[(running <= low[:, None]).sum(axis=1)]
-    above = ordered[(running <= high[:, None]).sum(axis=1)]
+    flat, begin = running.ravel(), np.arange(len(total), dtype=np.int64) * running.shape[1]
+    below = ordered[np.searchsorted(flat, low + lift, side="right") - begin]
+    above = ordered[np.searchsorted(flat, high + lift, side="right") - begin]
     return np.asarray(below + (above - below) * (position - low), dtype=np.float64)
 
 

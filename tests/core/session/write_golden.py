@@ -41,6 +41,7 @@ def golden() -> Script:
     s.add(e.LoopLag(t_ns=s.at(1452), window_ns=50 * MS, max_lag_ns=312_345, run_delay_ns=1000))
     s.add(e.Unknown(t_ns=s.at(1710), name="mood_detected", data={"mood": "calm", "weights": [0.5, 0.25]}))
     s.turn(1, 2100, 2400, clip_ms=(2000, 2500)).send(1100, 2500, chunk_ms=100)
+    s.stop(2500.2, 2500)
     s.add(e.UserSpeechStarted(t_ns=s.at(2222.222), audio_ms=2100))
     s.add(e.PlaybackState(t_ns=s.at(2223), state="cleared", response="r1"))
     s.add(e.CommandSent(t_ns=s.at(2230), started_ns=s.at(2229.9), command="truncate", detail={"item": "i2"}))
