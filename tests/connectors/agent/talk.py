@@ -115,8 +115,7 @@ async def talking(agent: Agent, **options: Any) -> AsyncIterator[Talk]:
     options = {"compression": None, "max_size": None, "ping_interval": None} | options
     async with websockets.connect(agent.url + "?model=test", **options) as ws:
         talk = Talk(ws, agent)
-        if not options.pop("early", False):
-            await talk.until("session.created")
+        await talk.until("session.created")
         yield talk
 
 

@@ -274,7 +274,10 @@ def test_reading_stalls_once() -> None:
             await talk.manual()
             await talk.say(silence(0.1))
             # Only what is sent after the stall has begun is sure to wait for its end.
-            await asyncio.sleep(0.05)
+            for _ in range(1000):
+                if len(talk.truth("append")) == 5:
+                    break
+                await asyncio.sleep(0.005)
             await talk.say(silence(0.1))
             await talk.send("response.cancel")
             await talk.until("error")

@@ -202,9 +202,14 @@ def test_interrupt_and_answer_only_if_the_client_wants_it() -> None:
             await talk.until("input_audio_buffer.committed")
             await talk.send("response.create")
             await talk.until("response.output_audio.delta")
+            mark = len(talk.frames)
             await talk.say(spoken(seconds=1.0))
-            await talk.until("input_audio_buffer.speech_started")
-            done = await talk.until("response.done")
+            # The answer may end before or after the speech is heard: only that it is whole matters.
+            while {"rate_limits.updated", "input_audio_buffer.speech_started"} - {
+                f["type"] for f in talk.frames[mark:]
+            }:
+                await talk.next()
+        done = next(frame for frame in talk.frames if frame["type"] == "response.done")
         assert done["response"]["status"] == "completed"
         assert [f["type"] for f in talk.frames].count("response.created") == 1
 
