@@ -65,6 +65,8 @@ def timeline(session: Session, choice: Choice, *, sound: bool = True) -> dict[st
     user_track = render(pieces, user, session.header.user.rate_hz, from_ns, to_ns)
     rate_hz = session.header.agent.rate_hz
     agent_track = render(agent_pieces(packets, rate_hz), agent, rate_hz, from_ns, to_ns)
+    if row.get("tainted"):
+        notes.append("Tainted: the harness itself was late in this turn.")
     notes += [plain(event.message) for event in session.of(Note)]
     clip = _encode(user_track, agent_track) if sound else None
     return {

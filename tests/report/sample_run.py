@@ -82,6 +82,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     own_error_ms: float = 0.21
     warmup: bool = False
     late_packet: bool = False
+    interrupt_ms: int = 0
 
 
 def voice(ms: int, seed: int) -> Int16:
@@ -222,6 +223,8 @@ def _events(plan: Plan, seed: int) -> tuple[list[Event], dict[str, int]]:
         anchors["endpoint"] = decided_ns
     if answered:
         _answer(plan, seed, packet_ns, events, anchors)
+    if plan.interrupt_ms:
+        events.append(UserSpeechStarted(t_ns=packet_ns + plan.interrupt_ms * MS))
     if plan.status == "peer_error":
         events.append(PeerError(t_ns=packet_ns + 900 * MS, code="server_error", message=plan.error, fatal=True))
     outcome = {"ok": "answered", "timeout": "timeout", "peer_error": "error"}.get(plan.status, "answered")

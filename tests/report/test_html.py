@@ -15,6 +15,7 @@ from harness.core.errors import SessionFormatError
 from harness.core.run_directory import RunDirectory
 from harness.report.figure import number
 from harness.report.html import write_report
+from scoring.timing.scorer import TimingScorer
 from tests.report.sample_run import HOSTILE, Plan, plans, write_run
 
 pytestmark = pytest.mark.unit
@@ -97,6 +98,25 @@ def test_timeline_holds_the_rows_own_figures(mixed_run: RunDirectory) -> None:
         assert set(names) == {name for name, value in row["anchors"].items() if value is not None}
         assert view["from_ms"] < min(ms for _, ms, _ in view["anchors"])
         assert all(len(part) == len(view["user"][0]) for part in (*view["user"], *view["agent"]))
+
+
+def test_rows_and_summary_of_the_timing_scorer_fit(tmp_path: Path) -> None:
+    """The two sides of the interface, together: the scorer's names, anchors and figures are what the page reads."""
+    run = write_run(tmp_path, plans(12))
+    scored = TimingScorer().score(run)
+    run.write_lines("metrics.jsonl", scored.rows)
+    run.write_json("summary.json", scored.summary)
+    write_report(run)
+    page = read(run)
+    figure = scored.summary["metrics"]["first_audible_ms"]
+    row = next(row for row in page.rows if row and row[0].split()[-1:] == ["first_audible_ms"])
+    assert row[1:3] == [str(figure["n"]), number(figure["p50"], "ms")]
+    views = page.data["views"]
+    assert {view["status"] for view in views} == {"ok", "early", "timeout"}
+    spans = [span for view in views for span in view["spans"]]
+    assert len(spans) >= 12
+    assert all(span["to"] - span["from"] == pytest.approx(span["value"], abs=0.002) for span in spans)
+    assert any(row and row[0] == "speech_sent" and row[1].endswith("ttft_ms") for row in page.rows)
 
 
 def test_hostile_text_is_inert(mixed_run: RunDirectory) -> None:

@@ -294,7 +294,7 @@
       box.append(sound, element("span", "left: user, right: agent"));
     }
     for (const [side, path] of Object.entries(view.files)) {
-      if (view.sound) { const link = element("a", side); link.href = path; box.append(link); }
+      if (view.sound) { const link = element("a", path.split("/").pop()); link.href = path; box.append(link); }
       else box.append(element("span", side), player(side + " recording", path));
     }
     if (!box.childNodes.length) box.append(element("span", "No sound beside this page."));
