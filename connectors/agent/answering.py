@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
+from connectors.agent.conversation import Conversation
 from connectors.agent.plan import Plan, Step, text_frame
 from connectors.agent.shared import Shared
 from connectors.agent.wire import AgentWire
-from connectors.codecs.openai_realtime_server import OpenAIRealtimeServer
+from connectors.codecs.openai_realtime_server import ServerEvents
 from harness.core.audio import NS_PER_S, samples_to_ns
 
 
@@ -19,9 +20,12 @@ class Answering:
     not yet heard counts as an interruption as well.
     """
 
-    def __init__(self, session: int, server: OpenAIRealtimeServer, wire: AgentWire, shared: Shared) -> None:
+    def __init__(
+        self, session: int, events: ServerEvents, conversation: Conversation, wire: AgentWire, shared: Shared
+    ) -> None:
         self._session = session
-        self._server = server
+        self._events = events
+        self._conversation = conversation
         self._wire = wire
         self._close_code = shared.knobs.close_code
         self._late_delta_ms = shared.knobs.late_delta_ms
@@ -35,7 +39,6 @@ class Answering:
         self._next = 0
         self._open = False
         self._playout_end_ns = 0
-        self._sent: dict[str, tuple[int, int]] = {}
         self.count = 0
 
     @property
@@ -43,17 +46,12 @@ class Answering:
         """Name of the response that has begun and is not done."""
         return self._plan.response if self._plan is not None and self._open else None
 
-    def sent_ms(self, item: str) -> int | None:
-        """Audio sent of an answer's item, in whole ms; None for an item that is no answer."""
-        sent = self._sent.get(item)
-        return None if sent is None else sent[0] * 1000 // sent[1]
-
     def start(self, plan: Plan, from_ns: int) -> None:
         """Let `plan` out; its instants count from `from_ns`."""
         self._drop_timer()
         self.count += 1
         self._plan, self._from_ns, self._next, self._open = plan, from_ns, 0, True
-        self._sent[plan.item] = (0, plan.rate_hz)
+        self._conversation.answer_begins(plan)
         about = (plan.response, plan.answer, plan.language, plan.rate_hz)
         self._truth(("response", self._session, self._now_ns(), self.count, *about))
         self._run()
@@ -73,7 +71,7 @@ class Answering:
         assert plan is not None
         self._drop_timer()
         self._stopped(plan, why)
-        events = self._server.events
+        events = self._events
         for frame in events.answer_closed(plan.response, plan.item, "", "incomplete"):
             self._write(plan, Step(0, "event", text_frame(frame)))
         output = [events.answer_item(plan.item, "", "incomplete")]
@@ -122,18 +120,19 @@ class Answering:
         size = (step.samples, len(step.frame), self._wire.buffered_bytes())
         self._truth(("write", self._session, plan.response, step.kind, before_ns, after_ns, *size))
         if step.kind == "audio":
-            self._sent[plan.item] = (self._sent[plan.item][0] + step.samples, plan.rate_hz)
+            self._conversation.answer_sent(plan, step.samples)
             begins_ns = max(self._playout_end_ns, after_ns)
             self._playout_end_ns = begins_ns + samples_to_ns(step.samples, plan.rate_hz)
 
     def _done(self, plan: Plan, frame: bytes, status: str) -> None:
         before_ns, after_ns = self._wire.write_frame(frame)
         self._open = False
+        self._conversation.answer_ends(plan, "completed" if status == "completed" else "incomplete")
         self._truth(("done", self._session, before_ns, after_ns, plan.response, status))
 
     def _stopped(self, plan: Plan, why: str) -> None:
         now_ns = self._now_ns()
-        sent = self._sent[plan.item][0]
+        sent = self._conversation.samples_sent(plan.item)
         self._truth(("stop", self._session, now_ns, plan.response, why, sent, now_ns < self._playout_end_ns))
         self._playout_end_ns = min(self._playout_end_ns, now_ns)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from connectors.agent.answering import Answering
+from connectors.agent.conversation import Conversation
 from connectors.agent.endpointer import PAUSE_MS, Endpointer, ScriptedEndpointer, SileroEndpointer
 from connectors.agent.plan import text_frame
 from connectors.agent.shared import Shared
@@ -37,7 +38,8 @@ class Dialogue:
         self._knobs = shared.knobs
         self._shared = shared
         self._truth = shared.truth.add
-        self._answering = Answering(number, server, wire, shared)
+        self._conversation = Conversation(server.events)
+        self._answering = Answering(number, server.events, self._conversation, wire, shared)
         self._loop = asyncio.get_running_loop()
         self._timers: list[asyncio.TimerHandle] = []
         self._held: list[tuple[bytes, int]] | None = []
@@ -45,8 +47,6 @@ class Dialogue:
         self._received = 0
         self._turn_began = 0
         self._turns = 0
-        self._items: dict[str, dict[str, Any]] = {}
-        self._last_item: str | None = None
         self._endpointer: Endpointer | None = None
         self._early_at: int | None = None
         self._early_given = False
@@ -59,10 +59,10 @@ class Dialogue:
             requests.ClearInputBuffer: self._clear,
             requests.ResponseCreate: self._create,
             requests.ResponseCancel: self._cancel,
-            requests.ItemCreate: self._create_item,
-            requests.ItemTruncate: self._truncate,
-            requests.ItemDelete: self._delete,
-            requests.ItemRetrieve: self._retrieve,
+            requests.ItemCreate: self._item,
+            requests.ItemTruncate: self._item,
+            requests.ItemDelete: self._item,
+            requests.ItemRetrieve: self._item,
         }
 
     # --- life -----------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class Dialogue:
             return
         request = self._server.decode(data)
         if isinstance(request, requests.Invalid):
-            self._refuse(request.code, request.message, request.event_id)
+            self._refuse(request)
         else:
             self._handlers[type(request)](request, t_ns)
 
@@ -170,7 +170,7 @@ class Dialogue:
         buffered = self._received - self._turn_began
         if buffered < ms_to_samples(LEAST_COMMIT_MS, self._rate_hz):
             message = f"buffer too small: {buffered * 1000 / self._rate_hz:.2f} ms of audio, at least 100 ms expected"
-            self._refuse("input_audio_buffer_commit_empty", message, request.event_id)
+            self._refuse(_invalid("input_audio_buffer_commit_empty", message, request))
             return
         self._truth(("endpoint", self._number, t_ns, "commit", self._received, self._received))
         if self._endpointer is not None:
@@ -182,11 +182,10 @@ class Dialogue:
         self._turns += 1
         self._turn_began = end
         events = self._server.events
-        self._send(events.committed(item, self._last_item))
-        self._add_item(events.user_item(item))
+        self._send(events.committed(item, self._conversation.last))
+        self._send_all(self._conversation.add(events.user_item(item)))
         if self._knobs.user_transcript:
-            for frame in events.user_transcript(item, self._knobs.user_transcript):
-                self._send(frame)
+            self._send_all(events.user_transcript(item, self._knobs.user_transcript))
 
     def _clear(self, request: requests.ClearInputBuffer, t_ns: int) -> None:
         self._turn_began = self._received
@@ -199,7 +198,7 @@ class Dialogue:
     def _create(self, request: requests.ResponseCreate, t_ns: int) -> None:
         if self._answering.active is not None:
             message = f"Conversation already has an active response in progress: {self._answering.active}."
-            self._refuse("conversation_already_has_active_response", message, request.event_id)
+            self._refuse(_invalid("conversation_already_has_active_response", message, request))
         else:
             self._answer(t_ns)
 
@@ -215,16 +214,13 @@ class Dialogue:
         # Sessions start their rotation one answer on, so that runs of one turn a session hear them all.
         answer = self._shared.library.pick(str(language), self._number + number - 2, self._knobs.language)
         plan = self._shared.plans.get(self._server.dialect, number, answer, at_once=at_once)
-        self._items[plan.item] = self._server.events.answer_item(plan.item, plan.transcript, "completed")
-        self._last_item = plan.item
         self._answering.start(plan, from_ns)
 
     def _cancel(self, request: requests.ResponseCancel, t_ns: int) -> None:
         active = self._answering.active
         if active is None or request.response_id not in (None, active):
-            self._refuse(
-                "response_cancel_not_active", "Cancellation failed: no active response found", request.event_id
-            )
+            message = "Cancellation failed: no active response found"
+            self._refuse(_invalid("response_cancel_not_active", message, request))
         else:
             self._answering.cancel("client_cancelled", "cancel")
 
@@ -234,7 +230,7 @@ class Dialogue:
         before = self._server.detector
         refused = self._server.update(request)
         if refused is not None:
-            self._refuse(refused.code, refused.message, refused.event_id)
+            self._refuse(refused)
             return
         if self._server.detector != before or self._input_rate() != self._rate_hz:
             self._rate_hz = self._input_rate()
@@ -245,47 +241,22 @@ class Dialogue:
         declared = self._knobs.declared_rate_hz
         self._truth(("configured", self._number, t_ns, turn, language, self._rate_hz, declared))
 
-    def _create_item(self, request: requests.ItemCreate, t_ns: int) -> None:
-        ident = request.item.get("id")
-        if not isinstance(ident, str):
-            ident = f"item_c{len(self._items) + 1}"
-        if not isinstance(request.item.get("type"), str):
-            self._refuse("missing_required_parameter", "Missing required parameter: 'item.type'.", request.event_id)
-            return
-        self._add_item({"object": "realtime.item", "status": "completed"} | request.item | {"id": ident})
-
-    def _truncate(self, request: requests.ItemTruncate, t_ns: int) -> None:
-        sent_ms = self._answering.sent_ms(request.item_id)
-        if sent_ms is None:
-            self._no_item(request.item_id, request.event_id)
-        elif not 0 <= request.audio_end_ms <= sent_ms:
-            message = f"Audio content of {sent_ms} ms is already shorter than {request.audio_end_ms} ms"
-            self._refuse("invalid_value", message, request.event_id)
+    def _item(self, request: requests.Request, t_ns: int) -> None:
+        match request:
+            case requests.ItemCreate():
+                outcome = self._conversation.create(request)
+            case requests.ItemTruncate():
+                outcome = self._conversation.truncate(request)
+            case requests.ItemDelete():
+                outcome = self._conversation.delete(request)
+            case requests.ItemRetrieve():
+                outcome = self._conversation.retrieve(request)
+            case _:
+                raise TypeError(f"{type(request).__name__} is not about an item")
+        if isinstance(outcome, requests.Invalid):
+            self._refuse(outcome)
         else:
-            item, end_ms = request.item_id, request.audio_end_ms
-            self._send(self._server.events.item_truncated(item, request.content_index, end_ms))
-
-    def _delete(self, request: requests.ItemDelete, t_ns: int) -> None:
-        if self._items.pop(request.item_id, None) is None:
-            self._no_item(request.item_id, request.event_id)
-        else:
-            self._send(self._server.events.item_deleted(request.item_id))
-
-    def _retrieve(self, request: requests.ItemRetrieve, t_ns: int) -> None:
-        item = self._items.get(request.item_id)
-        if item is None:
-            self._no_item(request.item_id, request.event_id)
-        else:
-            self._send(self._server.events.item_retrieved(item))
-
-    def _add_item(self, item: dict[str, Any]) -> None:
-        for frame in self._server.events.item(item, self._last_item):
-            self._send(frame)
-        self._items[item["id"]] = item
-        self._last_item = item["id"]
-
-    def _no_item(self, item: str, event_id: str | None) -> None:
-        self._refuse("item_not_found", f"Item {item!r} does not exist", event_id)
+            self._send_all(outcome)
 
     # --- small ----------------------------------------------------------------------------------------------
 
@@ -296,12 +267,20 @@ class Dialogue:
         rate = dig(self._server.session, "audio", "input", "format", "rate")
         return rate if isinstance(rate, int) else DEFAULT_INPUT_RATE_HZ
 
-    def _refuse(self, code: str, message: str, event_id: str | None) -> None:
-        self._truth(("error", self._number, self._shared.now_ns(), code))
-        self._send(self._server.events.error("invalid_request_error", code, message, echo=event_id))
+    def _refuse(self, why: requests.Invalid) -> None:
+        self._truth(("error", self._number, self._shared.now_ns(), why.code))
+        self._send(self._server.events.error("invalid_request_error", why.code, why.message, echo=why.event_id))
+
+    def _send_all(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            self._send(payload)
 
     def _send(self, payload: bytes) -> tuple[int, int]:
         return self._wire.write_frame(text_frame(payload))
 
     def _later(self, ms: int, call: Callable[[], None]) -> None:
         self._timers.append(self._loop.call_later(ms / 1000, call))
+
+
+def _invalid(code: str, message: str, request: requests.Request) -> requests.Invalid:
+    return requests.Invalid(code=code, message=message, event_id=request.event_id)

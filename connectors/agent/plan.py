@@ -22,6 +22,8 @@ from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, int16_to_pcm16,
 
 Kind = Literal["event", "text", "audio", "late", "done", "close"]
 MADE_UP_INPUT_TOKENS = 40
+KEPT_BYTES = 256 * 2**20
+"""Plans kept for reuse: about 800 answers of five seconds."""
 TOKENS_PER_SECOND = 20
 """Audio tokens of OpenAI's output: one per 50 ms; usage here only has to look right."""
 
@@ -56,6 +58,7 @@ class Plans:
         self._knobs = knobs
         self._library = library
         self._made: dict[tuple[Dialect, int, str, bool], Plan] = {}
+        self._kept_bytes = 0
 
     def get(self, dialect: Dialect, turn: int, answer: Answer, *, at_once: bool = False) -> Plan:
         """The plan of a session's turn number `turn` (from 1). at_once: without the time to think."""
@@ -64,18 +67,20 @@ class Plans:
         if plan is None:
             knobs = msgspec.structs.replace(self._knobs, think_ms=0) if at_once else self._knobs
             plan = make_plan(knobs, dialect, turn, answer)
-            # An interactive session of many turns must not fill the memory; prepared first turns stay.
-            if len(self._made) < 256:
+            # Turns without end must not fill the memory: what is beyond it is made when it is needed.
+            if self._kept_bytes < KEPT_BYTES:
                 self._made[key] = plan
+                self._kept_bytes += sum(len(step.frame) for step in plan.steps)
         return plan
 
     def prepare(self, turns: int) -> None:
-        """Make the plans of the first `turns` turns now, for every answer and dialect that may be asked for."""
+        """Make the plans of the first `turns` turns now, for every answer and dialect, as far as the memory goes."""
         dialects: tuple[Dialect, ...] = ("ga", "beta") if self._knobs.dialect == "auto" else (self._knobs.dialect,)
         for dialect in dialects:
             for turn in range(1, turns + 1):
                 for answer in self._library:
-                    self.get(dialect, turn, answer)
+                    if self._kept_bytes < KEPT_BYTES:
+                        self.get(dialect, turn, answer)
 
 
 def text_frame(payload: bytes) -> bytes:

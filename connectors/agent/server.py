@@ -134,7 +134,8 @@ async def serve(
 
     port 0: any free one. truth: JSON-lines file, appended to; keep_truth: keep the records in memory instead.
     quiet_gc: hold off the garbage collector while sessions are open (for a process that does nothing else).
-    Raises ConfigError (knobs, a host or port that cannot be used), PrerequisiteError (no answers).
+    Raises ConfigError (knobs, a host or port that cannot be used, at the end a truth log that could not be written)
+    and PrerequisiteError (no answers).
     """
     knobs = check_knobs(knobs or Knobs())
     if not public and not is_loopback(host):
@@ -183,6 +184,8 @@ async def serve(
         log.close()
         if certificate:
             certificate.remove()
+    if log.failure is not None:
+        raise ConfigError(log.failure)
 
 
 def is_loopback(host: str) -> bool:

@@ -45,6 +45,8 @@ class Truth:
         self._queue: deque[Record] = deque(maxlen=None if keep or path is not None else 0)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self.failure: str | None = None
+        """Why the file is incomplete, if it is (a full disk): one line."""
         self.add = self._queue.append
         """Take one record: its type, then the values of its fields."""
         if path is not None:
@@ -74,7 +76,12 @@ class Truth:
         encode = msgspec.json.Encoder().encode
         while self._queue:
             batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
-            self._file.write(b"".join(encode(_named(record)) + b"\n" for record in batch))
+            if self.failure is not None:
+                continue
+            try:
+                self._file.write(b"".join(encode(_named(record)) + b"\n" for record in batch))
+            except OSError as exc:
+                self.failure = f"the truth log {self._file.name} is incomplete: {exc.strerror}"
 
 
 def _named(record: Record) -> dict[str, Any]:

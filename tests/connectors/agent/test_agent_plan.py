@@ -163,6 +163,16 @@ def test_truth_reaches_the_file(tmp_path: Path) -> None:
     assert rows[0] == {"type": "error", "conn": 1, "t_ns": 0, "code": "x"}
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_told_and_stops_nothing() -> None:
+    truth = Truth(Path("/dev/full"))
+    for number in range(500):
+        truth.add(("error", 1, number, "x"))
+    truth.close()
+    assert truth.failure == "the truth log /dev/full is incomplete: No space left on device"
+    assert truth.records() == []
+
+
 def test_truth_without_a_file_is_kept_on_request_only() -> None:
     for keep in (True, False):
         truth = Truth(keep=keep)

@@ -232,10 +232,13 @@ def test_client_cancels_and_truncates() -> None:
                 "conversation.item.truncate", item_id=delta["item_id"], content_index=0, audio_end_ms=19_999
             )
             too_long = await talk.until("error")
+            await talk.send("conversation.item.retrieve", item_id=delta["item_id"])
+            item = (await talk.until("conversation.item.retrieved"))["item"]
         assert twice["error"]["code"] == "conversation_already_has_active_response"
         assert twice["error"]["event_id"] == "twice"
         assert done["response"]["status_details"] == {"type": "cancelled", "reason": "client_cancelled"}
         assert cut["audio_end_ms"] == 20
+        assert (item["status"], item["content"]) == ("incomplete", [])
         assert too_long["error"]["code"] == "invalid_value"
         assert talk.truth("stop")[0]["reason"] == "cancel"
 
