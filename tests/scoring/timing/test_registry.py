@@ -86,3 +86,11 @@ def test_two_metrics_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch):
 def test_a_figure_that_is_no_number_is_an_error(tmp_path: Path):
     with pytest.raises(ScoringError, match="bad gave nan"):
         session_rows(vad_turn().write(tmp_path), metrics=[BAD])
+
+
+def test_every_metric_and_its_version_stand_in_the_documentation():
+    text = (Path(metrics.__path__[0]).parent / "METRICS.md").read_text()
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    for metric in registry.all_metrics():
+        (line,) = [line for line in lines if f"`{metric.name}`" in line.split("|")[1]]
+        assert line.split("|")[2].strip() == str(metric.version), metric.name
