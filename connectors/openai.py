@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 
 from connectors.codecs.openai_realtime import OpenAIRealtimeClient
+from connectors.secret import Secret
 from connectors.settings import read_settings
 from connectors.transports.websocket import WebSocketTransport, open_websocket
 from harness.core.clock import Clock
@@ -132,6 +133,7 @@ class OpenAIRealtime:
         self._key_env = options.key_env or (DEFAULT_KEY_ENV if official else None)
         self._session = self._extra()
         self._key = self._read_key()
+        self._secret = Secret(self._key)
 
     @property
     def label(self) -> str:
@@ -167,6 +169,12 @@ class OpenAIRealtime:
             transcribe=self.settings.transcribe,
             extra={**configure.extra, **self._session},
         )
+        try:
+            return await self._open(configure, self._secret.guard(sink))
+        except ConnectorError as exc:
+            raise self._secret.scrubbed(exc) from exc
+
+    async def _open(self, configure: Configure, sink: Sink) -> OpenAIConnection:
         connection = OpenAIConnection(OpenAIRealtimeClient(dialect=self.settings.dialect), sink)
         connection.transport = await open_websocket(
             self.url,

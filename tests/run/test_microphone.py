@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,7 +60,7 @@ def test_ten_minutes_do_not_drift_by_a_nanosecond() -> None:
         microphone.start()
         await pacer.until(602_000_000_000)
 
-    events, connection, _ = run_microphone(body, chunk_samples=480)
+    events, _, _ = run_microphone(body, chunk_samples=480)
     start = next(e for e in events if isinstance(e, StreamStarted))
     sent = [e for e in events if isinstance(e, AudioSent)]
     assert len(sent) > 30_000
@@ -101,7 +103,7 @@ def test_a_held_up_sender_catches_up_and_says_so() -> None:
     sent = [e for e in events if isinstance(e, AudioSent)]
     late = [e.sample // 480 for e in sent if e.late]
     assert late == [5, 6]
-    gaps = {b.planned_ns - a.planned_ns for a, b in zip(sent, sent[1:], strict=False)}
+    gaps = {b.planned_ns - a.planned_ns for a, b in pairwise(sent)}
     assert gaps == {20_000_000}
     assert all(e.started_ns == e.planned_ns for e in sent[9:])
 
@@ -110,7 +112,7 @@ def test_resumed_stream_continues_its_samples() -> None:
     clip = ToneQuery().samples
 
     async def body(microphone, pacer, connection, clock) -> None:
-        for turn in range(2):
+        for _ in range(2):
             begin = microphone.say(clip)
             microphone.start(stop_at=begin + len(clip))
             await pacer.until(clock.now_ns() + 1_500_000_000)

@@ -119,9 +119,7 @@ def test_a_full_disk_is_told_and_earlier_sessions_stay(tmp_path: Path) -> None:
         (tmp_path / "bad.partial" / "user.flac").symlink_to("/dev/full")
         pcm = np.random.default_rng(0).integers(-9000, 9000, 48_000).astype("<i2").tobytes()
         for k in range(20):
-            recorder.append(
-                bad, AudioSent(t_ns=k, planned_ns=k, started_ns=k, sample=0, samples=48_000, pcm=pcm)
-            )
+            recorder.append(bad, AudioSent(t_ns=k, planned_ns=k, started_ns=k, sample=0, samples=48_000, pcm=pcm))
         with pytest.raises(RecordingError):
             await recorder.close(bad)
 

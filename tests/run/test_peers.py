@@ -1,0 +1,71 @@
+"""What a user may call a peer."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.core.clock import SystemClock
+from harness.core.connector import PeerOptions
+from harness.core.errors import ConfigError, PrerequisiteError
+from harness.run.peers import PeerRequest, describe_peers, make_peer, parse_peer, split_settings
+
+
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("agent", PeerRequest(name="agent")),
+        ("agent?think_ms=50&text=none", PeerRequest(name="agent", settings={"think_ms": "50", "text": "none"})),
+        ("local:my.models:Echo", PeerRequest(name="local", target="my.models:Echo")),
+        ("local:my.models:Echo?steps=2", PeerRequest(name="local", target="my.models:Echo", settings={"steps": "2"})),
+        ("ws://h:1/v1/realtime?model=m", PeerRequest(name="openai", target="ws://h:1/v1/realtime?model=m")),
+        ("openai:wss://h/v1", PeerRequest(name="openai", target="wss://h/v1")),
+    ],
+)
+def test_names_targets_settings_and_urls(text: str, request_: PeerRequest) -> None:
+    assert parse_peer(text) == request_
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "error", "words"),
+    [
+        ("http://x", {}, ConfigError, "no connector speaks http://"),
+        ("opnai", {}, ConfigError, "did you mean openai?"),
+        ("ws://", {}, ConfigError, "no WebSocket URL"),
+        ("ws://h:99999/x", {}, ConfigError, "port"),
+        ("ws://user:pw@h/x", {}, ConfigError, "no key into the URL"),
+        ("ws://h/x", {"dialekt": "ga"}, ConfigError, "did you mean dialect?"),
+        ("ws://h/x", {"dialect": "gamma"}, ConfigError, "gamma"),
+        ("ws://h/x", {"session": "[1]"}, ConfigError, "not a JSON object"),
+        ("openai", {}, PrerequisiteError, "OPENAI_API_KEY"),
+        ("agent:thing", {}, ConfigError, "takes no target"),
+    ],
+)
+def test_bad_peers_are_one_clear_line(text: str, settings, error, words: str, monkeypatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(error, match=words) as caught:
+        make_peer(text, PeerOptions(settings=settings), SystemClock())
+    assert "\n" not in str(caught.value)
+    assert "pw" not in str(caught.value)
+
+
+def test_the_official_key_goes_to_the_official_host_only(monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    official = make_peer("openai", PeerOptions(), SystemClock())
+    assert official._headers() == {"Authorization": "Bearer sk-very-secret"}
+    assert "sk-very-secret" not in str(official.config)
+    other = make_peer("ws://example.com/v1/realtime", PeerOptions(), SystemClock())
+    assert other._headers() == {}
+    named = make_peer("ws://example.com/v1/realtime", PeerOptions(key_env="OPENAI_API_KEY"), SystemClock())
+    assert "Authorization" in named._headers()
+
+
+def test_every_connector_can_be_described() -> None:
+    described = {peer["name"]: peer for peer in describe_peers()}
+    assert {"agent", "local", "openai"} <= set(described)
+    assert described["openai"]["profile"]["pacing"] == "burst"
+
+
+def test_settings_are_key_value() -> None:
+    assert split_settings(("a=1", "b=x=y")) == {"a": "1", "b": "x=y"}
+    with pytest.raises(ConfigError, match="write key=value"):
+        split_settings(("a",))

@@ -1,0 +1,70 @@
+"""When an answer is over: the runner's rule, event by event."""
+
+from __future__ import annotations
+
+from harness.core.events import AudioReceived, ConnectionClosed, PeerError, ResponseDone, ResponseStarted
+from harness.run.turn_watch import TurnWatch
+
+MS = 1_000_000
+
+
+def watch(*events, speech_end_ms: int = 1000) -> TurnWatch:
+    turn = TurnWatch(speech_end_ms * MS)
+    for event in events:
+        turn.take(event)
+    return turn
+
+
+def started(ms: int, response: str = "r1") -> ResponseStarted:
+    return ResponseStarted(t_ns=ms * MS, response=response)
+
+
+def audio(ms: int, response: str = "r1", samples: int = 2400) -> AudioReceived:
+    return AudioReceived(t_ns=ms * MS, samples=samples, rate_hz=24_000, response=response)
+
+
+def done(ms: int, status: str = "completed", response: str = "r1", reason: str = "") -> ResponseDone:
+    return ResponseDone(t_ns=ms * MS, response=response, status=status, reason=reason)
+
+
+def test_an_answer_is_over_with_its_done() -> None:
+    assert watch(started(1100), audio(1200)).outcome is None
+    turn = watch(started(1100), audio(1200), done(1300))
+    assert turn.outcome == "answered"
+    assert turn.playout_end_ns == 1300 * MS
+
+
+def test_an_early_response_answers_nothing() -> None:
+    turn = watch(started(900), audio(950), done(1100, "cancelled"))
+    assert turn.outcome is None
+    assert turn.first_audio_ns is None
+    turn.take(started(1500, "r2"))
+    turn.take(audio(1600, "r2"))
+    turn.take(done(1700, response="r2"))
+    assert (turn.outcome, turn.first_audio_ns) == ("answered", 1600 * MS)
+
+
+def test_a_cancelled_response_without_audio_is_waited_out() -> None:
+    assert watch(started(1100), done(1200, "cancelled")).outcome is None
+    assert watch(started(1100), audio(1150), done(1200, "cancelled")).outcome == "answered"
+
+
+def test_failures_end_the_turn_with_their_words() -> None:
+    turn = watch(started(1100), done(1200, "failed", reason="rate limit"))
+    assert (turn.outcome, turn.reason) == ("error", "rate limit")
+    turn = watch(ConnectionClosed(t_ns=1100 * MS, by="peer", code=1011, reason=""))
+    assert (turn.outcome, turn.reason) == ("closed", "closed by peer (1011)")
+    turn = watch(PeerError(t_ns=1100 * MS, code="x", message="boom", fatal=True))
+    assert (turn.outcome, turn.reason) == ("error", "x: boom")
+
+
+def test_an_error_with_nothing_under_way_starts_a_grace_that_an_answer_ends() -> None:
+    error = PeerError(t_ns=1100 * MS, code="x", message="boom")
+    assert watch(error).failing_ns == 1100 * MS
+    assert watch(error, started(1200)).failing_ns is None
+    assert watch(started(1050), error).failing_ns is None
+
+
+def test_audio_after_done_is_not_played() -> None:
+    turn = watch(started(1100), audio(1200), done(1300), audio(1400))
+    assert turn.playout_end_ns == 1300 * MS
