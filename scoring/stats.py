@@ -73,16 +73,21 @@ def describe(sample: Sample, *, digits: int = 3, interval: bool = True) -> dict[
     `ci95` holds a pair for p50, p95 and mean, None where the statistic is missing or fewer than two clusters stand
     behind it. `percentiles_all` has its own n; a percentile on a failed turn is `"> timeout"`.
     """
-    values = np.asarray(sample.values, dtype=np.float64)
-    n = len(values)
-    described: dict[str, Any] = {"n": n}
-    described |= {name: _rounded(value, digits) for name, value in quantiles(values).items()}
-    described["mean"] = _rounded(float(values.mean()), digits) if n else None
-    described["min"] = _rounded(float(values.min()), digits) if n else None
-    described["max"] = _rounded(float(values.max()), digits) if n else None
+    described = describe_values(np.asarray(sample.values, dtype=np.float64), digits=digits)
     if interval:
         described["ci95"] = intervals(sample, digits=digits)
         described["percentiles_all"] = percentiles_all(sample, digits=digits)
+    return described
+
+
+def describe_values(values: Float64, *, digits: int = 3) -> dict[str, Any]:
+    """n, p50, p90, p95, p99, mean, min, max of finite `values`, shape (n,), rounded to `digits`."""
+    n = len(values)
+    described: dict[str, Any] = {"n": n}
+    described |= {name: _rounded(value, digits) for name, value in quantiles(np.sort(values)).items()}
+    described["mean"] = _rounded(float(values.mean()), digits) if n else None
+    described["min"] = _rounded(float(values.min()), digits) if n else None
+    described["max"] = _rounded(float(values.max()), digits) if n else None
     return described
 
 

@@ -19,7 +19,7 @@ from harness.core.audio import NS_PER_MS
 from harness.core.events import AudioSent, LoopLag, Note
 from harness.core.run_directory import RunInfo
 from harness.core.session.reader import Session
-from scoring.stats import RESAMPLES, SEED, Int64, Sample, describe
+from scoring.stats import RESAMPLES, SEED, Int64, Sample, describe, describe_values
 from scoring.timing.listener import JOIN_NS
 from scoring.timing.matrix import run_matrix
 from scoring.timing.metric import Metric, Parameters
@@ -140,7 +140,7 @@ def figures(rows: Sequence[Row], metrics: Sequence[Metric], *, intervals: bool =
             continue
         sample = sample_of(rows, metric)
         entry = describe(sample, digits=_DIGITS[metric.unit], interval=intervals)
-        if intervals and metric.scope != "answer":
+        if intervals and (metric.scope != "answer" or metric.direction != "lower"):
             entry["percentiles_all"] = None
         found[metric.name] = entry
     return found
@@ -208,8 +208,7 @@ def missing_sessions(info: RunInfo | None, tally: Tally) -> int:
 
 def spread(values: npt.ArrayLike) -> dict[str, Any]:
     """n, p50, p90, p95, p99, mean, min, max of figures in ms."""
-    array = np.asarray(values, dtype=np.float64)
-    return describe(Sample(values=tuple(array.tolist())), interval=False)
+    return describe_values(np.asarray(values, dtype=np.float64))
 
 
 def _timeout_s(info: RunInfo | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.audibility import Audibility, audible_spans, first_audible_sample
@@ -80,6 +80,7 @@ def test_spans():
     assert first[0] == first_audible_sample(signal, RATE)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400), st.integers(0, 2**32 - 1))
 def test_padding_by_k_ms_shifts_by_k_ms(k: int, seed: int):
     random = np.random.default_rng(seed)
@@ -93,6 +94,7 @@ def test_padding_by_k_ms_shifts_by_k_ms(k: int, seed: int):
     assert audible_spans(np.concatenate((silence(k), signal)), RATE) == moved
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(60, 400))
 def test_a_sound_found_in_a_prefix_is_the_first_of_the_whole(seed: int, cut_ms: int):
     random = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.unit
 signals = hnp.arrays(np.int16, st.integers(0, 400))
 
 
+@settings(deadline=None)
 @given(signals, st.integers(1, 60), st.integers(1, 20), st.booleans())
 def test_window_power_equals_the_naive_sum(samples: audio.Int16, window: int, hop: int, remove_mean: bool):
     found = audio.window_power(samples, window, hop, remove_mean=remove_mean)
@@ -28,6 +29,7 @@ def test_window_power_equals_the_naive_sum(samples: audio.Int16, window: int, ho
     np.testing.assert_allclose(found, naive, rtol=1e-9, atol=1e-12)
 
 
+@settings(deadline=None)
 @given(signals, st.integers(0, 300))
 def test_window_power_is_the_same_wherever_the_window_stands(samples: audio.Int16, pad: int):
     padded = np.concatenate((np.full(pad, 12_345, dtype=np.int16), samples))
@@ -43,6 +45,7 @@ def test_levels():
     assert audio.db_to_power(-40) == pytest.approx(1e-4)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from([8000, 11025, 16000, 22050, 24000, 44100, 48000]))
 def test_samples_to_ns_rounds_up_and_comes_back(samples: int, rate_hz: int):
     exact = Fraction(samples * audio.NS_PER_S, rate_hz)
@@ -51,6 +54,7 @@ def test_samples_to_ns_rounds_up_and_comes_back(samples: int, rate_hz: int):
     assert audio.ns_to_samples(found, rate_hz) == samples
 
 
+@settings(deadline=None)
 @given(hnp.arrays(np.int16, st.integers(0, 100)))
 def test_int16_survives_bytes_and_float(samples: audio.Int16):
     np.testing.assert_array_equal(audio.pcm16_to_int16(audio.int16_to_pcm16(samples)), samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.audio import samples_to_ns
@@ -99,6 +99,7 @@ def packets_of(steps: list[tuple[int, int]]) -> list[Packet]:
     return found
 
 
+@settings(deadline=None)
 @given(arrivals, st.integers(0, 50))
 def test_starts_are_monotone_and_never_before_arrival(steps: list[tuple[int, int]], buffer_ms: int):
     heard = play(packets_of(steps), buffer_ns=buffer_ms * MS)
@@ -126,6 +127,7 @@ def brute_force(packets: list[Packet], flushes_ms: list[int]) -> dict[int, int]:
     return heard
 
 
+@settings(deadline=None)
 @given(arrivals, st.lists(st.integers(0, 1500), max_size=4, unique=True).map(sorted))
 def test_equals_a_queue_played_sample_by_sample(steps: list[tuple[int, int]], flushes_ms: list[int]):
     packets = packets_of(steps)
@@ -137,6 +139,7 @@ def test_equals_a_queue_played_sample_by_sample(steps: list[tuple[int, int]], fl
     assert model == brute_force(packets, flushes_ms)
 
 
+@settings(deadline=None)
 @given(arrivals, st.integers(0, 1500))
 def test_nothing_that_was_there_is_heard_after_a_flush(steps: list[tuple[int, int]], flush_ms: int):
     for played in play(packets_of(steps), flushes_ns=[flush_ms * MS]):
@@ -146,6 +149,7 @@ def test_nothing_that_was_there_is_heard_after_a_flush(steps: list[tuple[int, in
             assert played.start_ns >= flush_ms * MS
 
 
+@settings(deadline=None)
 @given(arrivals, st.integers(-(10**15), 10**15))
 def test_time_shift(steps: list[tuple[int, int]], shift_ns: int):
     packets = packets_of(steps)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scoring import stats
@@ -16,11 +16,13 @@ pytestmark = pytest.mark.unit
 finite = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200)
 
 
+@settings(deadline=None)
 @given(finite, st.floats(0, 1))
 def test_percentiles_are_numpys(values: list[float], q: float):
     assert percentile(values, q) == pytest.approx(float(np.percentile(values, 100 * q)), rel=1e-9, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(finite, st.integers(1, 50))
 def test_infinite_values_never_make_a_figure_better_or_nan(values: list[float], failed: int):
     everything = [*values, *[math.inf] * failed]
