@@ -13,12 +13,15 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.audio import NS_PER_S
 from harness.core.events import ConnectionClosed, Event, PeerError
 from scoring.timing.anchors import Anchors
 from scoring.timing.response import Response
 from scoring.timing.turn import Turn
 
 Word = Literal["ok", "early", "silent", "timeout", "peer_error", "cancelled", "not_run"]
+GOING_ON_NS = 2 * NS_PER_S
+"""Longest pause at the time limit after which an answer still counts as going on: longer than any pause of speech."""
 WORDS: tuple[Word, ...] = ("ok", "early", "silent", "timeout", "peer_error", "cancelled", "not_run")
 
 
@@ -113,13 +116,20 @@ def _unfinished(turn: Turn, response: Response) -> Status:
         return Status(word="cancelled", reason="the answer was cancelled")
     if _peer_failed(turn):
         return Status(word="peer_error", reason="the session ended in the middle of the answer")
-    if turn.ended is not None and turn.ended.outcome == "timeout":
+    if turn.ended is not None and turn.ended.outcome == "timeout" and not _going_on(turn, response, turn.ended.t_ns):
         return Status(word="timeout", reason="the answer was not over in time")
     if not response.packets:
         return Status(word="silent", reason="the answer has no audio")
     if turn.recording.listener.audible(response.packets):
         return Status(word="ok")
     return Status(word="silent", reason="the answer never becomes audible")
+
+
+def _going_on(turn: Turn, response: Response, at_ns: int) -> bool:
+    """Whether the answer was still being heard at `at_ns`, or had been until shortly before: then the time limit cut a
+    long answer, not a hung one."""
+    heard = [turn.recording.listener.played[packet.seq].end_ns for packet in response.packets]
+    return bool(heard) and max(heard) >= at_ns - GOING_ON_NS
 
 
 def _nothing(turn: Turn) -> Status:

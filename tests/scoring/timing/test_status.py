@@ -148,6 +148,19 @@ def test_silence_that_never_ends_is_a_timeout(tmp_path: Path):
     assert row["status"] == "timeout"
 
 
+def test_a_long_answer_cut_by_the_time_limit_was_answered(tmp_path: Path):
+    script = asked().begin(1401)
+    for ms in range(1600, 6000, 100):
+        script.audio(ms, tone(100))
+    row = script.ended(6000, "timeout").row(tmp_path)
+    assert (row["status"], row["first_packet_ms"], row["rtf"]) == ("ok", 599.85, None)
+
+
+def test_an_answer_that_hangs_is_a_timeout(tmp_path: Path):
+    row = asked().begin(1401).audio(1600, tone(500)).ended(6000, "timeout").row(tmp_path)
+    assert (row["status"], row["reasons"]["status"]) == ("timeout", "the answer was not over in time")
+
+
 def test_the_runners_word_is_no_source_of_latency(tmp_path: Path):
     early = vad_turn().row(tmp_path / "a")
     script = vad_turn()
