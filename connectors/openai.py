@@ -16,10 +16,19 @@ from connectors.secret import Secret
 from connectors.settings import read_settings
 from connectors.transports.websocket import WebSocketTransport, open_websocket
 from harness.core.clock import Clock
-from harness.core.commands import Command, Configure
+from harness.core.commands import AppendAudio, Command, Configure
 from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
-from harness.core.events import ClosedBy, ConnectionClosed, ConnectionPhase, Note, PeerError, RoundTrip, SessionReady
+from harness.core.events import (
+    ClosedBy,
+    ConnectionClosed,
+    ConnectionPhase,
+    Note,
+    PeerError,
+    RoundTrip,
+    SessionReady,
+    WireFrame,
+)
 from harness.core.profile import Profile
 
 OFFICIAL_URL = "wss://api.openai.com/v1/realtime"
@@ -45,15 +54,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class OpenAIConnection:
     """One session: codec and transport joined."""
 
-    def __init__(self, codec: OpenAIRealtimeClient, sink: Sink) -> None:
+    def __init__(self, codec: OpenAIRealtimeClient, sink: Sink, clock: Clock, *, wire: bool) -> None:
         self._codec = codec
         self._sink = sink
+        self._clock = clock
+        self._wire = wire
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._updated: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.transport: WebSocketTransport
 
     def prepare(self, command: Command) -> bytes:
-        return b"".join(self.transport.prepare(message) for message in self._codec.encode(command))
+        messages = self._codec.encode(command)
+        if self._wire and not isinstance(command, AppendAudio):  # what was said stands in the user's sound file
+            for message in messages:
+                self._sink(WireFrame(t_ns=self._clock.now_ns(), direction="out", text=message))
+        return b"".join(self.transport.prepare(message) for message in messages)
 
     def send(self, prepared: bytes) -> int:
         return self.transport.write(prepared)
@@ -67,24 +82,26 @@ class OpenAIConnection:
     async def close(self) -> None:
         await self.transport.close()
 
-    async def configure(self, configure: Configure, clock: Clock, timeout_s: float) -> None:
+    async def configure(self, configure: Configure, timeout_s: float) -> None:
         """Wait for the session, send our settings, wait for the peer's yes."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._ready
         except TimeoutError as exc:
             raise ConnectorError(f"no session.created within {timeout_s:g} s", kind="timeout", retryable=True) from exc
-        self._sink(ConnectionPhase(t_ns=clock.now_ns(), phase="ready"))
+        self._sink(ConnectionPhase(t_ns=self._clock.now_ns(), phase="ready"))
         self.send(self.prepare(configure))
         try:
             async with asyncio.timeout(min(timeout_s, UPDATED_WAIT_S)):
                 await self._updated
         except TimeoutError:
             message = f"the peer did not confirm the settings within {UPDATED_WAIT_S:g} s; went on without"
-            self._sink(Note(t_ns=clock.now_ns(), code="unconfirmed", message=message))
-        self._sink(ConnectionPhase(t_ns=clock.now_ns(), phase="configured"))
+            self._sink(Note(t_ns=self._clock.now_ns(), code="unconfirmed", message=message))
+        self._sink(ConnectionPhase(t_ns=self._clock.now_ns(), phase="configured"))
 
     def on_message(self, message: bytes, is_text: bool, t_ns: int, first_byte_ns: int) -> None:
+        if self._wire:
+            self._sink(WireFrame(t_ns=t_ns, direction="in", text=message.decode("utf-8", "replace")))
         for event in self._codec.decode(message, t_ns, first_byte_ns):
             self._sink(event)
             if isinstance(event, SessionReady):
@@ -126,7 +143,7 @@ class OpenAIRealtime:
     def __init__(self, options: PeerOptions, clock: Clock) -> None:
         self._clock = clock
         self._options = options
-        self.settings = read_settings(Settings, options.settings, self.kind)
+        self.settings = read_settings(Settings, options.settings, "this peer has no setting")
         self.url = self._url(options.target or OFFICIAL_URL)
         self._host = urlsplit(self.url).hostname or ""
         official = self._host == OFFICIAL_HOST
@@ -175,7 +192,8 @@ class OpenAIRealtime:
             raise self._secret.scrubbed(exc) from exc
 
     async def _open(self, configure: Configure, sink: Sink) -> OpenAIConnection:
-        connection = OpenAIConnection(OpenAIRealtimeClient(dialect=self.settings.dialect), sink)
+        codec = OpenAIRealtimeClient(dialect=self.settings.dialect)
+        connection = OpenAIConnection(codec, sink, self._clock, wire=self._options.wire)
         connection.transport = await open_websocket(
             self.url,
             clock=self._clock,
@@ -188,7 +206,7 @@ class OpenAIRealtime:
             timeout_s=self._options.timeout_s,
         )
         try:
-            await connection.configure(configure, self._clock, self._options.timeout_s)
+            await connection.configure(configure, self._options.timeout_s)
         except BaseException:
             await connection.close()
             raise

@@ -12,14 +12,18 @@ from harness.core.errors import ConfigError, nearest
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def read_settings(kind: type[S], pairs: Mapping[str, str], peer: str) -> S:
-    """Convert string settings to `kind`. Raises ConfigError naming the key and, for an unknown one, the nearest."""
+def read_settings(kind: type[S], pairs: Mapping[str, str], unknown: str) -> S:
+    """Convert string settings to `kind`.
+
+    unknown: how to begin the line about a key that is none of `kind`'s fields, e.g. "the agent has no knob".
+    Raises ConfigError naming the key and, for an unknown one, the nearest.
+    """
     known = {field.name: field for field in msgspec.structs.fields(kind)}
     for key, value in pairs.items():
         if key not in known:
-            raise ConfigError(f"peer {peer} has no setting {key!r}: {nearest(key, known)}")
+            raise ConfigError(f"{unknown} {key!r}: {nearest(key, known)}")
         try:
             msgspec.convert(value, known[key].type, strict=False)
         except msgspec.ValidationError as exc:
-            raise ConfigError(f"--set {key}={value}: {str(exc).lower()}") from exc
+            raise ConfigError(f"{key}={value}: {str(exc).lower()}") from exc
     return msgspec.convert(dict(pairs), kind, strict=False)

@@ -25,37 +25,87 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--peer", "peers", multiple=True, metavar="NAME|URL", help="Who is measured: a name from `firstpacket "
-              "peers`, NAME?key=value, or ws://… Repeat to interleave several. Default: the embedded agent.")
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME|URL",
+    help="Who is measured: a name from `firstpacket "
+    "peers`, NAME?key=value, or ws://… Repeat to interleave several. Default: the embedded agent.",
+)
 @click.option("--model", help="Model name, where the peer takes one.")
-@click.option("--queries", default="queries", show_default=True, metavar="PATH|PACK",
-              help="A bundled pack, a folder of audio files (with or without manifest.jsonl), or one file.")
+@click.option(
+    "--queries",
+    default="queries",
+    show_default=True,
+    metavar="PATH|PACK",
+    help="A bundled pack, a folder of audio files (with or without manifest.jsonl), or one file.",
+)
 @click.option("--language", "languages", multiple=True, help="Only queries in this language. Repeatable.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N queries.")
-@click.option("--turn", type=click.Choice(["vad", "manual"]), default="vad", show_default=True,
-              help="Who ends the user's turn: the peer's VAD, or a commit of ours.")
-@click.option("--commit-after", type=click.Choice(["speech", "clip"]), default="speech", show_default=True,
-              help="Manual turns: commit after the packet with the last of the speech, or after the whole clip.")
-@click.option("--chunk-ms", type=click.IntRange(10, 200), help="Size of the user's audio chunks. "
-              "[default: 20, or the peer's]")
+@click.option(
+    "--turn",
+    type=click.Choice(["vad", "manual"]),
+    default="vad",
+    show_default=True,
+    help="Who ends the user's turn: the peer's VAD, or a commit of ours.",
+)
+@click.option(
+    "--commit-after",
+    type=click.Choice(["speech", "clip"]),
+    default="speech",
+    show_default=True,
+    help="Manual turns: commit after the packet with the last of the speech, or after the whole clip.",
+)
+@click.option(
+    "--chunk-ms", type=click.IntRange(10, 200), help="Size of the user's audio chunks. [default: 20, or the peer's]"
+)
 @click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Say every query N times.")
 @click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True, help="Sessions at once.")
-@click.option("--turns-per-session", type=click.IntRange(min=1), default=1, show_default=True,
-              help="Queries said in one session, one after the other.")
-@click.option("--warmup", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Sessions held first and left out of every figure.")
+@click.option(
+    "--turns-per-session",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Queries said in one session, one after the other.",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Sessions held first and left out of every figure.",
+)
 @click.option("--instructions", help="System instructions for the peer.")
 @click.option("--voice", help="Voice name, where the peer takes one.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer. Repeatable.")
 @click.option("--key-env", metavar="NAME", help="Environment variable that holds the peer's key.")
 @click.option("--insecure", is_flag=True, help="Accept any TLS certificate.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
-              help="Seconds to wait for an answer after the end of speech, and for the connection.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for an answer after the end of speech, and for the connection.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
-@click.option("--audio", "audio_format", type=click.Choice(["flac", "wav"]), default="flac", show_default=True,
-              help="How recordings are kept.")
-@click.option("--priority", type=click.Choice(["normal", "nice", "realtime"]), default="normal", show_default=True,
-              help="Scheduling of the measuring process, as far as the system allows.")
+@click.option("--wire", is_flag=True, help="Keep the raw messages too (wire.jsonl of each session).")
+@click.option(
+    "--audio",
+    "audio_format",
+    type=click.Choice(["flac", "wav"]),
+    default="flac",
+    show_default=True,
+    help="How recordings are kept.",
+)
+@click.option(
+    "--priority",
+    type=click.Choice(["normal", "nice", "realtime"]),
+    default="normal",
+    show_default=True,
+    help="Scheduling of the measuring process, as far as the system allows.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory. [default: bench_results/<date>_…]")
 @click.option("--resume", is_flag=True, help="Go on with the run in --out; finished sessions are kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
@@ -77,12 +127,24 @@ def bench(**options: Any) -> None:
             key_env=options["key_env"],
             insecure=options["insecure"],
             timeout_s=options["timeout_s"],
+            wire=options["wire"],
             settings=dict(split_settings(options["settings"])),
         ),
         suite=SuiteOptions(
             session=SessionOptions(
-                **{key: options[key] for key in ("turn", "chunk_ms", "commit_after", "timeout_s", "instructions",
-                                                 "voice", "model", "audio_format")}
+                **{
+                    key: options[key]
+                    for key in (
+                        "turn",
+                        "chunk_ms",
+                        "commit_after",
+                        "timeout_s",
+                        "instructions",
+                        "voice",
+                        "model",
+                        "audio_format",
+                    )
+                }
             ),
             plan=PlanOptions(**{key: options[key] for key in ("repeat", "turns_per_session", "warmup", "seed")}),
             concurrency=options["concurrency"],
@@ -97,8 +159,10 @@ def bench(**options: Any) -> None:
     answered = [_conclude(directory, as_json=options["as_json"]) for directory in outcome.directories]
     if outcome.result is None:
         kept = sum(len(directory.finished()) for directory in outcome.directories)
-        _say(f"interrupted: {kept} finished sessions are kept; the same command with "
-             f"--out {_out(outcome.directories)} --resume goes on")
+        _say(
+            f"interrupted: {kept} finished sessions are kept; the same command with "
+            f"--out {_out(outcome.directories)} --resume goes on"
+        )
         sys.exit(INTERRUPTED)
     if outcome.result.hopeless:
         _say(f"the peer failed: {outcome.result.hopeless}")
@@ -160,14 +224,29 @@ def serve(**options: Any) -> None:
 
 
 @cli.command()
-@click.option("--sessions", "sessions", type=click.IntRange(1, 2000), multiple=True,
-              help="Sessions at once; repeatable. [default: 1 and 50]")
+@click.option(
+    "--sessions",
+    "sessions",
+    type=click.IntRange(1, 2000),
+    multiple=True,
+    help="Sessions at once; repeatable. [default: 1 and 50]",
+)
 @click.option("--samples", type=click.IntRange(min=20), default=200, show_default=True, help="Answers to time a row.")
 @click.option("--tls/--no-tls", default=True, show_default=True, help="Add a row over TLS.")
-@click.option("--minutes", type=click.FloatRange(min=0.0), default=0.0, show_default=True,
-              help="Add a stream of this length in real time, to look for drift.")
-@click.option("--priority", type=click.Choice(["normal", "nice", "realtime"]), default="normal", show_default=True,
-              help="Scheduling of the measuring process, as far as the system allows.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0.0),
+    default=0.0,
+    show_default=True,
+    help="Add a stream of this length in real time, to look for drift.",
+)
+@click.option(
+    "--priority",
+    type=click.Choice(["normal", "nice", "realtime"]),
+    default="normal",
+    show_default=True,
+    help="Scheduling of the measuring process, as far as the system allows.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the sessions and figures here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def calibrate(**options: Any) -> None:

@@ -14,7 +14,6 @@ from harness.core.errors import ConfigError
 from harness.engines.resample import resample
 from scenarios.annotator import annotate_cached, annotator_name
 
-
 MANIFEST_MARKS = "manifest"
 
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.core.errors import ConfigError, nearest
+from connectors.settings import read_settings
+from harness.core.errors import ConfigError
 
 
 class Knobs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -130,14 +131,7 @@ _MOST |= {"close_code": 4999, "flood": 100_000, "empty_packets": 10_000, "refuse
 
 def read_knobs(pairs: Mapping[str, str]) -> Knobs:
     """Knobs from `name=value` strings. Raises ConfigError with one line for an unknown name or an impossible value."""
-    for name, value in pairs.items():
-        if name not in FIELDS:
-            raise ConfigError(f"the agent has no knob {name!r}: {nearest(name, FIELDS)}")
-        try:
-            msgspec.convert(value, FIELDS[name].type, strict=False)
-        except msgspec.ValidationError as exc:
-            raise ConfigError(f"{name}={value}: {str(exc).lower()}") from exc
-    return check_knobs(msgspec.convert(dict(pairs), Knobs, strict=False))
+    return check_knobs(read_settings(Knobs, pairs, "the agent has no knob"))
 
 
 def check_knobs(knobs: Knobs) -> Knobs:

@@ -27,7 +27,8 @@ Prepared = Any
 class PeerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the user said about a peer. target: the name's rest or the URL; settings: `--set`, checked by the peer.
 
-    key_env: name of the environment variable that holds the secret (never the secret itself).
+    key_env: name of the environment variable that holds the secret (never the secret itself). wire: raw text messages
+    are handed to the sink too, as `WireFrame`.
     """
 
     target: str = ""
@@ -35,6 +36,7 @@ class PeerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     key_env: str | None = None
     insecure: bool = False
     timeout_s: float = 30.0
+    wire: bool = False
     settings: dict[str, str] = msgspec.field(default_factory=dict)
 
 

@@ -281,6 +281,13 @@ class Note(Event, frozen=True, kw_only=True, tag="note"):
     message: str
 
 
+class WireFrame(Event, frozen=True, kw_only=True, tag="wire_frame"):
+    """One raw text message, for protocol debugging: goes to `wire.jsonl`, never to `events.jsonl`."""
+
+    direction: Literal["in", "out"]
+    text: str
+
+
 class Unknown(Event, frozen=True, kw_only=True, tag="unknown"):
     """An event written by a newer version: kept whole."""
 
@@ -318,6 +325,7 @@ AnyEvent = (
     | RawReceived
     | LoopLag
     | Note
+    | WireFrame
     | Unknown
 )
 

@@ -1,4 +1,5 @@
-"""A run directory: `run.json`, `sessions/`, `metrics.jsonl`, `summary.json`, `scores.jsonl`, `report.html`."""
+"""A run directory: `run.json`, `sessions/`, `noise.jsonl`, `metrics.jsonl`, `summary.json`, `scores.jsonl`,
+`report.html`."""
 
 from __future__ import annotations
 
@@ -73,6 +74,11 @@ class RunDirectory:
     def write_lines(self, name: str, rows: Iterable[Any]) -> None:
         """Write a JSON-lines file atomically."""
         self._write(name, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+
+    def append_line(self, name: str, row: Any) -> None:
+        """Add one line to a JSON-lines file."""
+        with (self.path / name).open("ab") as file:
+            file.write(msgspec.json.encode(row) + b"\n")
 
     def read_lines(self, name: str) -> list[dict[str, Any]]:
         """Read a JSON-lines file; empty when there is none. Raises SessionFormatError."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from harness.run.progress import Progress
 from harness.run.quiet import Priority
 from harness.run.recorder import RecordingError
 from harness.run.rig import Rig
+from harness.run.sentinel import Sentinel
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult, prepare_directory
 
 T = TypeVar("T")
@@ -81,7 +82,8 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
         )
     progress = Progress(clock, shown=request.show_progress)
     try:
-        result = run_async(lambda: _hold(request, clock, runs, progress))
+        with _noise_beside(directories, request.priority):
+            result = run_async(lambda: _hold(request, clock, runs, progress))
     except KeyboardInterrupt:
         return BenchOutcome(directories=tuple(directories), result=None)
     except RecordingError as exc:
@@ -93,6 +95,20 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
     finally:
         progress.end()
     return BenchOutcome(directories=tuple(directories), result=result)
+
+
+@contextmanager
+def _noise_beside(directories: Sequence[RunDirectory], asked: Priority) -> Iterator[None]:
+    """Run the host-noise sentinel beside the measurement and keep what it saw, a line a stretch, in `noise.jsonl`."""
+    begin_ns = SystemClock.now_ns()
+    with Sentinel(priority=asked) as sentinel:
+        try:
+            yield
+        finally:
+            noise = sentinel.result(begin_ns)
+            for directory in directories:
+                with suppress(OSError):  # a full disk is told by the recorder
+                    directory.append_line("noise.jsonl", noise)
 
 
 async def _hold(request: BenchRequest, clock: SystemClock, runs: list[PeerRun], progress: Progress) -> SuiteResult:

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 
 from harness import __version__
-from harness.core.clock import SystemClock
 from harness.core.connector import PeerOptions
 from harness.core.errors import HarnessError
 from harness.core.events import AudioSent, LoopLag, SessionReady
@@ -32,7 +31,7 @@ from harness.run.progress import duration
 from harness.run.quiet import Priority
 from harness.run.replay import score
 from harness.run.runner import SessionOptions
-from harness.run.sentinel import HostNoise, Sentinel
+from harness.run.sentinel import HostNoise
 from harness.run.suite import SuiteOptions
 
 SCHEMA = 1
@@ -144,19 +143,20 @@ def _row(request: CalibrateRequest, count: int, tls: bool, root: Path, say: Call
         priority=request.priority,
         show_progress=False,
     )
-    with Sentinel(priority=request.priority) as sentinel:
-        begin_ns = SystemClock.now_ns()
-        outcome = run_bench(bench, query.id, [query], {"pack": "calibration", "sha256": query.sha256})
-        host = sentinel.result(begin_ns)
+    run = _hold(bench, query)
+    return _figures(name, count, _errors_ms(run, truth, query.speech_end), run, "tls" if tls else None)
+
+
+def _hold(bench: BenchRequest, query: CalibrationQuery) -> RunDirectory:
+    outcome = run_bench(bench, query.id, [query], {"pack": "calibration", "sha256": query.sha256})
     if outcome.result is None:
         raise KeyboardInterrupt
-    run = RunDirectory(directory)
-    return _figures(name, count, _errors_ms(run, truth, query.speech_end), run, host, "tls" if tls else None)
+    directory: RunDirectory = outcome.directories[0]
+    return directory
 
 
-def _figures(
-    name: str, count: int, errors_ms: list[float], run: RunDirectory, host: HostNoise, goal: str | None
-) -> Row:
+def _figures(name: str, count: int, errors_ms: list[float], run: RunDirectory, goal: str | None) -> Row:
+    host = msgspec.convert(run.read_lines("noise.jsonl")[-1], HostNoise)
     late_ns, lag_ns = _lateness(run)
     target = GOALS[goal or ("1" if count == 1 else "many")]
     reached = {
@@ -236,13 +236,7 @@ def _stream(request: CalibrateRequest, root: Path, say: Callable[[str], None]) -
     bench = BenchRequest(
         options=PeerOptions(settings=settings), out=directory, priority=request.priority, show_progress=False
     )
-    with Sentinel(priority=request.priority) as sentinel:
-        begin_ns = SystemClock.now_ns()
-        outcome = run_bench(bench, query.id, [query], {"pack": "calibration", "sha256": query.sha256})
-        host = sentinel.result(begin_ns)
-    if outcome.result is None:
-        raise KeyboardInterrupt
-    return _figures(f"stream of {request.minutes:g} min", 1, [], RunDirectory(directory), host, None)
+    return _figures(f"stream of {request.minutes:g} min", 1, [], _hold(bench, query), None)
 
 
 def _percentile(values: list[float], q: float) -> float | None:

@@ -26,13 +26,6 @@ class AppendEvent(msgspec.Struct, frozen=True, tag="event", array_like=True):
     event: AnyEvent
 
 
-class AppendWire(msgspec.Struct, frozen=True, tag="wire", array_like=True):
-    """One raw frame for `wire.jsonl`, already a JSON line."""
-
-    number: int
-    line: bytes
-
-
 class CloseSession(msgspec.Struct, frozen=True, tag="close", array_like=True):
     """Finish session `number`, or with keep=False throw it away."""
 
@@ -49,7 +42,7 @@ class Closed(msgspec.Struct, frozen=True, tag="closed", array_like=True):
     error: str = ""
 
 
-ToWriter = OpenSession | AppendEvent | AppendWire | CloseSession
+ToWriter = OpenSession | AppendEvent | CloseSession
 EVERY_SESSION = -1
 _LENGTH = struct.Struct("<I")
 _encoder = msgspec.msgpack.Encoder()

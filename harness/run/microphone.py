@@ -82,7 +82,7 @@ class Microphone:
         return start_ns
 
     def stop(self) -> None:
-        """Stop now; what was prepared is not sent."""
+        """Stop for good, at the end of a session; what was prepared is not sent."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -143,6 +143,7 @@ class Microphone:
     def _stopped(self) -> None:
         then, self._on_stop = self._on_stop, None
         self._deadline = None
+        self._stream.forget()
         if then is not None:
             then()
         self._record(StreamStopped(t_ns=self._clock.now_ns(), sample=self._stream.position))

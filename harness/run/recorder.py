@@ -22,7 +22,6 @@ from harness.core.session.header import Header
 from harness.run.channel import (
     EVERY_SESSION,
     AppendEvent,
-    AppendWire,
     Closed,
     CloseSession,
     OpenSession,
@@ -109,11 +108,6 @@ class Recorder:
     def broadcast(self, event: Event) -> None:
         """Record one event in every open session."""
         self.append(EVERY_SESSION, event)
-
-    def wire(self, number: int, line: bytes) -> None:
-        """Record one raw frame (a JSON line)."""
-        if self._pending_bytes <= self._limit:
-            self._put(AppendWire(number, line))
 
     async def close(self, number: int, *, keep: bool = True) -> int:
         """Finish a session and wait until it is on disk; return its number of events. Raises RecordingError."""

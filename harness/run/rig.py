@@ -11,7 +11,7 @@ from harness.core.clock import Clock, SystemClock
 from harness.run.loop_watch import LoopWatch
 from harness.run.machine import machine_facts
 from harness.run.pacer import Pacer, Slots
-from harness.run.quiet import Priority, Scheduling, hold, priority
+from harness.run.quiet import Priority, Scheduling, priority
 from harness.run.recorder import Recorder
 
 
@@ -36,7 +36,6 @@ class Rig:
             watch = LoopWatch(self.pacer, self.recorder.broadcast)
             self.scheduling = stack.enter_context(priority(self._asked))
             self.machine = machine_facts(asyncio.get_running_loop())
-            stack.enter_context(hold)
             watch.start()
             stack.callback(watch.stop)
             self._stack = stack.pop_all()

@@ -21,6 +21,8 @@ from harness.run.runner import SessionOptions, SessionPlan, SessionResult, Sessi
 
 RETRY_WAITS_S = (1.0, 4.0)
 """Pauses before a session whose connection failed in a way that may pass is held again."""
+COLLECT_AFTER = 500
+"""Concurrent sessions after which the run pauses for the garbage collector; one at a time it runs between any two."""
 HOPELESS_AFTER = 3
 """Sessions in a row that could not even be set up, with none set up before: the run stops."""
 
@@ -69,6 +71,7 @@ class Suite:
         self._set_up = False
         self._hopeless = ""
         self._results: list[SessionResult] = []
+        self._ended = asyncio.Event()
 
     async def run(self) -> SuiteResult:
         """Hold every session that is not finished yet. Raises RecordingError when the disk fails."""
@@ -77,13 +80,12 @@ class Suite:
         todo = [(peer, session) for peer, session in plan if session.id not in finished[peer]]
         self._total, self._kept = len(plan), len(plan) - len(todo)
         waiting = iter(todo)
-        with hold:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(min(self._options.concurrency, len(todo))):
-                        group.create_task(self._work(waiting))
-            except BaseExceptionGroup as exc:
-                raise _first(exc) from None
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._options.concurrency, len(todo))):
+                    group.create_task(self._work(waiting))
+        except BaseExceptionGroup as exc:
+            raise _first(exc) from None
         return SuiteResult(
             held=len(self._results),
             kept=self._kept,
@@ -95,10 +97,19 @@ class Suite:
         for peer, session in waiting:
             if self._hopeless:
                 return
-            result = await self._hold(self._runs[peer], session)
+            await self._breathe()
+            with hold:
+                result = await self._hold(self._runs[peer], session)
+            self._ended.set()
             self._results.append(result)
             self._judge(result)
             self._progress(result, len(self._results) + self._kept, self._total)
+
+    async def _breathe(self) -> None:
+        """Now and then let all sessions end before the next begins, so that the collector can run beside none."""
+        while hold.depth and hold.held_since_collection >= COLLECT_AFTER:
+            self._ended.clear()
+            await self._ended.wait()
 
     async def _hold(self, run: PeerRun, plan: SessionPlan) -> SessionResult:
         """Hold one session, again if its connection failed in a way that may pass."""

@@ -24,6 +24,10 @@ class UserStream:
         self._clips.append((start, samples))
         return start
 
+    def forget(self) -> None:
+        """Drop what has been put and not been taken: a turn that was committed before its clip was over."""
+        self._clips.clear()
+
     def take(self, n: int) -> Int16:
         """The next `n` samples, shape (n,)."""
         begin, end = self.position, self.position + n

@@ -17,7 +17,6 @@ from harness.core.session.writer import SessionWriter
 from harness.run.channel import (
     EVERY_SESSION,
     AppendEvent,
-    AppendWire,
     Closed,
     CloseSession,
     OpenSession,
@@ -45,9 +44,6 @@ class Desk:
         try:
             if isinstance(message, OpenSession):
                 self._open[message.number] = SessionWriter(Path(message.sessions), message.header)
-            elif isinstance(message, AppendWire):
-                if message.number in self._open:
-                    self._open[message.number].wire(message.line)
             elif message.number == EVERY_SESSION:
                 for number in list(self._open):
                     self.take(AppendEvent(number, message.event))

@@ -123,6 +123,22 @@ def test_resumed_stream_continues_its_samples() -> None:
     assert connection.audio == int16_to_pcm16(clip) * 2
 
 
+def test_a_clip_cut_by_its_commit_does_not_run_into_the_next_turn() -> None:
+    clip = ToneQuery(ms=500, lead_ms=0).samples
+
+    async def body(microphone, pacer, connection, clock) -> None:
+        microphone.say(clip)
+        microphone.start(stop_at=4_800)
+        await pacer.until(clock.now_ns() + 1_500_000_000)
+        quiet = np.zeros(2_400, dtype=np.int16)
+        begin = microphone.say(quiet)
+        microphone.start(stop_at=begin + len(quiet))
+        await pacer.until(clock.now_ns() + 1_500_000_000)
+
+    _, connection, _ = run_microphone(body)
+    assert connection.audio == int16_to_pcm16(clip[:4_800]) + bytes(2 * 2_400)
+
+
 def test_back_pressure_completes_the_stamp_later() -> None:
     async def body(microphone, pacer, connection, clock) -> None:
         connection.pending = 100

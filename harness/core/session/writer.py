@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
-from harness.core.events import AudioReceived, AudioSent, Event, encode_event
+from harness.core.events import AudioReceived, AudioSent, Event, WireFrame, encode_event
 from harness.core.session.audio_file import AudioWriter
 from harness.core.session.header import AudioInfo, Header
 
@@ -37,9 +38,14 @@ class SessionWriter:
         self._events = (self.partial / "events.jsonl").open("wb", buffering=1 << 16)
         self._user: AudioWriter | None = None
         self._agent: AudioWriter | None = None
+        self._wire: BinaryIO | None = None
 
     def append(self, event: Event) -> None:
         """Write one event; number it; move its audio into the file and its sample range into the line."""
+        if isinstance(event, WireFrame):
+            self._wire = self._wire or (self.partial / "wire.jsonl").open("wb", buffering=1 << 16)
+            self._wire.write(encode_event(event) + b"\n")
+            return
         if isinstance(event, AudioSent):
             if event.pcm:
                 self._user = self._user or self._audio(self._header.user)
@@ -58,11 +64,6 @@ class SessionWriter:
         self._events.write(encode_event(event) + b"\n")
         self._seq += 1
 
-    def wire(self, line: bytes) -> None:
-        """Keep one raw frame, already a JSON line, in `wire.jsonl` (protocol debugging)."""
-        with (self.partial / "wire.jsonl").open("ab") as file:
-            file.write(line + b"\n")
-
     def flush(self) -> None:
         self._events.flush()
 
@@ -71,6 +72,8 @@ class SessionWriter:
         self._events.flush()
         os.fsync(self._events.fileno())
         self._events.close()
+        if self._wire is not None:
+            self._wire.close()
         user = self._user.close() if self._user else self._header.user
         agent = self._agent.close() if self._agent else self._header.agent
         header = msgspec.structs.replace(
