@@ -133,14 +133,22 @@ class Microphone:
 
         if pending:
             self._connection.when_drained(sent)
-        else:
-            sent(done_ns)
         if self._stop_at is not None and self._stream.position >= self._stop_at:
+            if not pending:
+                sent(done_ns)
             self._stopped()
-        else:
-            self._prepare()
+            return
+
+        def finish() -> None:
+            if not pending:
+                sent(done_ns)
+            if self._deadline is not None:
+                self._prepare()
+
+        self._pacer.defer(finish)  # other sessions' chunks that are due leave first
 
     def _stopped(self) -> None:
+        """The last chunk has left: whatever follows it (a commit) leaves in the same breath."""
         then, self._on_stop = self._on_stop, None
         self._deadline = None
         self._stream.forget()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from itertools import count
 
@@ -42,15 +42,24 @@ class Pacer:
         self._timer = timer(self._wake, clock)
         self._heap: list[tuple[int, int, Deadline]] = []
         self._order = count()
+        self._deferred: deque[Callable[[], None]] = deque()
         self._armed_ns: int | None = None
+        self._awake = False
         self._loop = asyncio.get_running_loop()
 
     def call_at(self, t_ns: int, callback: Callable[[], None]) -> Deadline:
         """Call `callback()` at the first chance at or after `t_ns`."""
         deadline = Deadline(t_ns, callback)
         heapq.heappush(self._heap, (t_ns, next(self._order), deadline))
-        self._arm()
+        if not self._awake:  # else the timer is set once, when all that is due has run
+            self._arm()
         return deadline
+
+    def defer(self, callback: Callable[[], None]) -> None:
+        """Call `callback()` soon, but after everything that is due by then: work that prepares the next deadline."""
+        self._deferred.append(callback)
+        if not self._awake:
+            self._loop.call_soon(self._wake)
 
     async def until(self, t_ns: int) -> None:
         """Wait until `t_ns`."""
@@ -71,15 +80,22 @@ class Pacer:
         self._timer.close()
 
     def _wake(self) -> None:
-        self._armed_ns = None
+        self._armed_ns, self._awake = None, True
+        while (callback := self._due()) is not None:
+            self._run(callback)
+        self._awake = False
+        self._arm()
+
+    def _due(self) -> Callable[[], None] | None:
+        """The next thing to run: the earliest deadline that has come, else what was deferred, else nothing."""
         while self._heap:
             t_ns, _, deadline = self._heap[0]
             if deadline.callback is not None and t_ns > self.clock.now_ns():
                 break
             heapq.heappop(self._heap)
             if deadline.callback is not None:
-                self._run(deadline.callback)
-        self._arm()
+                return deadline.callback
+        return self._deferred.popleft() if self._deferred else None
 
     def _run(self, callback: Callable[[], None]) -> None:
         try:

@@ -148,3 +148,23 @@ def test_system_timer_is_one_of_ours() -> None:
         return timer
 
     assert isinstance(asyncio.run(main()), TimerfdTimer | PortableTimer)
+
+
+def test_what_is_due_runs_before_what_was_deferred() -> None:
+    async def main(clock):
+        pacer = Pacer(clock, virtual_timer)
+        order: list[str] = []
+
+        def first() -> None:
+            order.append("first")
+            pacer.defer(lambda: order.append("first, deferred"))
+
+        pacer.call_at(10, first)
+        pacer.call_at(10, lambda: order.append("second"))
+        pacer.call_at(20, lambda: order.append("third"))
+        await pacer.until(15)
+        pacer.defer(lambda: order.append("outside"))
+        await pacer.until(30)
+        return order
+
+    assert run_virtual(main) == ["first", "second", "first, deferred", "outside", "third"]
