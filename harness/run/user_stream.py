@@ -32,6 +32,8 @@ class UserStream:
         """The next `n` samples, shape (n,)."""
         begin, end = self.position, self.position + n
         self.position = end
+        if not self._clips:
+            return np.zeros(n, dtype=np.int16)
         mixed = np.zeros(n, dtype=np.int32)
         for start, samples in self._clips:
             lo, hi = max(begin, start), min(end, start + len(samples))

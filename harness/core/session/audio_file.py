@@ -9,9 +9,14 @@ from typing import cast
 import numpy as np
 import soundfile
 
-from harness.core.audio import Int16, pcm16_to_int16
+from harness.core.audio import PCM16_BYTES, Int16, pcm16_to_int16
 from harness.core.errors import SessionFormatError
 from harness.core.session.header import AudioInfo
+
+
+BLOCK_BYTES = 1 << 15
+"""PCM is handed to the encoder in blocks of this size (0.7 s at 24 kHz): a call for each packet would cost more than
+the encoding."""
 
 
 class AudioWriter:
@@ -22,6 +27,7 @@ class AudioWriter:
         self.rate_hz = rate_hz
         self.samples = 0
         self._hash = hashlib.sha256()
+        self._waiting = bytearray()
         try:
             self._file = soundfile.SoundFile(path, "w", samplerate=rate_hz, channels=1, subtype="PCM_16")
         except soundfile.LibsndfileError as exc:
@@ -30,22 +36,28 @@ class AudioWriter:
     def append(self, pcm: bytes) -> int:
         """Write PCM16 bytes; return the index of the first sample that they became."""
         start = self.samples
-        samples = pcm16_to_int16(pcm)
-        try:
-            self._file.write(samples)
-        except soundfile.LibsndfileError as exc:
-            raise OSError(f"cannot write {self.path.name}: {exc}") from exc
-        self._hash.update(pcm)
-        self.samples += len(samples)
+        self._waiting += pcm
+        self.samples += len(pcm) // PCM16_BYTES
+        if len(self._waiting) >= BLOCK_BYTES:
+            self._write()
         return start
 
     def close(self) -> AudioInfo:
         """Finish the file and say what is in it."""
+        self._write()
         try:
             self._file.close()
         except soundfile.LibsndfileError as exc:
             raise OSError(f"cannot write {self.path.name}: {exc}") from exc
         return AudioInfo(file=self.path.name, rate_hz=self.rate_hz, samples=self.samples, sha256=self._hash.hexdigest())
+
+    def _write(self) -> None:
+        try:
+            self._file.write(pcm16_to_int16(self._waiting))
+        except soundfile.LibsndfileError as exc:
+            raise OSError(f"cannot write {self.path.name}: {exc}") from exc
+        self._hash.update(self._waiting)
+        self._waiting = bytearray()
 
 
 def read_audio(directory: Path, info: AudioInfo) -> Int16:
