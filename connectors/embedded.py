@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -21,7 +23,10 @@ from harness.core.profile import Profile
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
 CLIENT_SETTINGS = ("silence_ms", "transcribe", "session", "dialect")
-OWN_SETTINGS = ("tls", "truth")
+OWN_SETTINGS = ("tls", "truth", "realtime")
+"""tls: serve wss. truth: file for the true instants. realtime: schedule the agent's loop as SCHED_FIFO where allowed,
+so that a calibration on a busy machine does not measure the agent's own waiting."""
+FIFO_LEVEL = 10
 
 
 class Listening(msgspec.Struct, frozen=True):
@@ -48,7 +53,8 @@ class EmbeddedAgent:
         self._knobs = {k: v for k, v in options.settings.items() if k not in CLIENT_SETTINGS + OWN_SETTINGS}
         if "dialect" in self._client:
             self._knobs["dialect"] = self._client["dialect"]
-        self._tls = options.settings.get("tls", "false").lower() in ("1", "true", "yes")
+        self._tls = _yes(options.settings, "tls")
+        self._realtime = _yes(options.settings, "realtime")
         self.truth = options.settings.get("truth")
         self._process: asyncio.subprocess.Process | None = None
         self._peer: OpenAIRealtime | None = None
@@ -83,6 +89,9 @@ class EmbeddedAgent:
                 start_new_session=True,  # Ctrl-C is ours to handle: the agent ends with our end of its input
             )
             listening = await self._listening(complaints)
+        if self._realtime and hasattr(os, "sched_setscheduler"):
+            with contextlib.suppress(PermissionError):
+                os.sched_setscheduler(listening.pid, os.SCHED_FIFO, os.sched_param(FIFO_LEVEL))
         settings = dict(self._client)
         if listening.ca:
             settings["ca"] = listening.ca
@@ -128,3 +137,10 @@ class EmbeddedAgent:
             if code == 2:
                 raise ConfigError(why) from exc
             raise ConnectorError(f"the embedded agent did not start: {why}", kind="connect") from exc
+
+
+def _yes(settings: Mapping[str, str], name: str) -> bool:
+    value = settings.get(name, "false").lower()
+    if value not in ("true", "false", "1", "0", "yes", "no"):
+        raise ConfigError(f"{name}={value}: write true or false")
+    return value in ("true", "1", "yes")

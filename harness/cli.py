@@ -17,6 +17,15 @@ from harness import __version__
 OK, USAGE, PREREQUISITE, PEER_FAILED, INTERRUPTED = 0, 2, 3, 4, 130
 
 
+priority_option = click.option(
+    "--priority",
+    type=click.Choice(["normal", "nice", "realtime"]),
+    default="realtime",
+    show_default=True,
+    help="Scheduling of the measuring process, as far as the system allows; the session header says what it got.",
+)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="firstpacket")
 def cli() -> None:
@@ -99,13 +108,7 @@ def cli() -> None:
     show_default=True,
     help="How recordings are kept.",
 )
-@click.option(
-    "--priority",
-    type=click.Choice(["normal", "nice", "realtime"]),
-    default="normal",
-    show_default=True,
-    help="Scheduling of the measuring process, as far as the system allows.",
-)
+@priority_option
 @click.option("--out", type=click.Path(path_type=Path), help="Run directory. [default: bench_results/<date>_…]")
 @click.option("--resume", is_flag=True, help="Go on with the run in --out; finished sessions are kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
@@ -240,13 +243,7 @@ def serve(**options: Any) -> None:
     show_default=True,
     help="Add a stream of this length in real time, to look for drift.",
 )
-@click.option(
-    "--priority",
-    type=click.Choice(["normal", "nice", "realtime"]),
-    default="normal",
-    show_default=True,
-    help="Scheduling of the measuring process, as far as the system allows.",
-)
+@priority_option
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the sessions and figures here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def calibrate(**options: Any) -> None:

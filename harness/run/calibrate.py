@@ -131,6 +131,7 @@ def _row(request: CalibrateRequest, count: int, tls: bool, root: Path, say: Call
         "answer_s": str(ANSWER_S[size]),
         "truth": str(truth),
         "tls": str(tls).lower(),
+        "realtime": str(request.priority == "realtime").lower(),
     }
     bench = BenchRequest(
         options=PeerOptions(settings=settings),

@@ -25,7 +25,7 @@ class TimingScorer:
 
     def score(self, run: RunDirectory) -> Scored:
         """Score the sessions one by one; only numbers are kept. Raises ScoringError or SessionFormatError."""
-        metrics, tally = all_metrics(), Tally()
+        metrics, tally = all_metrics(), Tally(noise=run.read_lines("noise.jsonl"))
         rows: list[dict[str, Any]] = []
         for session in run.load():
             tally.take(session)

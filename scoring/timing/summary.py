@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from harness.core.audibility import Audibility
 from harness.core.audio import NS_PER_MS
-from harness.core.events import AudioSent, LoopLag, Note
+from harness.core.events import AudioSent, LoopLag, Note, PeerError
 from harness.core.run_directory import RunInfo
 from harness.core.session.reader import Session
 from scoring.stats import RESAMPLES, SEED, Int64, Sample, describe, describe_values
@@ -35,11 +35,14 @@ _DIGITS = {"ms": 3, "s": 6, "ratio": 6, "count": 3}
 
 Row = Mapping[str, Any]
 
+NOISE_KEYS = ("p50_ms", "p99_ms", "max_ms")
+
 
 class Tally:
     """What a summary needs of the sessions beside their rows; takes one session at a time, keeps only numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, noise: Sequence[Row] = ()) -> None:
+        self._noise = noise
         self.sessions = 0
         self.warmups = 0
         self.dropped = 0
@@ -60,6 +63,8 @@ class Tally:
             self._late.append(_int64([e.started_ns - e.planned_ns for e in session.of(AudioSent)]))
         self._lag.append(_int64([e.max_lag_ns for e in session.of(LoopLag)]))
         self._notes.update({(note.code, note.message) for note in session.of(Note)})
+        unreadable = {error.message for error in session.of(PeerError) if error.code == "unreadable"}
+        self._notes.update({("unreadable", f"the peer sent what cannot be read: {message}") for message in unreadable})
 
     @property
     def peer(self) -> str:
@@ -78,6 +83,7 @@ class Tally:
             "early_sends": int((late < 0).sum()),
             "late_sends": sum(row["late_sends"] for row in rows),
             "dropped": self.dropped,
+            "noise": host_noise(self._noise),
         }
 
     def notes(self) -> list[dict[str, Any]]:
@@ -130,6 +136,16 @@ def summarize(
         "parameters": _parameters(parameters, rule),
         "metric_versions": {metric.name: metric.version for metric in metrics},
     }
+
+
+def host_noise(stretches: Sequence[Row]) -> dict[str, Any] | None:
+    """What the sentinel saw beside the run: the worst of its stretches (a resumed run has several); None: not known."""
+    known = [stretch for stretch in stretches if stretch.get("p99_ms") is not None]
+    if not known:
+        return None
+    worst = max(known, key=lambda stretch: float(stretch["p99_ms"]))
+    quiet = all(stretch["quiet"] for stretch in known)
+    return {"quiet": quiet, "n": sum(stretch["n"] for stretch in known), **{k: worst[k] for k in NOISE_KEYS}}
 
 
 def figures(rows: Sequence[Row], metrics: Sequence[Metric], *, intervals: bool = True) -> dict[str, Any]:

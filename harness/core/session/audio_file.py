@@ -13,7 +13,6 @@ from harness.core.audio import PCM16_BYTES, Int16, pcm16_to_int16
 from harness.core.errors import SessionFormatError
 from harness.core.session.header import AudioInfo
 
-
 BLOCK_BYTES = 1 << 15
 """PCM is handed to the encoder in blocks of this size (0.7 s at 24 kHz): a call for each packet would cost more than
 the encoding."""
