@@ -31,6 +31,10 @@ class LoopWatch:
         self._run_delay_ns = 0
 
     def start(self) -> None:
+        """Begin a fresh window at the next tick; what happened before (a collection between sessions) is forgotten."""
+        if self._tick is not None:
+            self._tick.cancel()
+        self._max_lag_ns = 0
         now_ns = self._pacer.clock.now_ns()
         first_ns = now_ns + TICK_NS - now_ns % TICK_NS + HALF_SLOT_NS
         self._window_ns = first_ns
@@ -38,6 +42,7 @@ class LoopWatch:
         self._tick = self._pacer.call_at(first_ns, self._ticked)
 
     def stop(self) -> None:
+        """No more ticks, for good."""
         if self._tick is not None:
             self._tick.cancel()
             self._tick = None

@@ -24,6 +24,7 @@ class Rig:
         self.scheduling: Scheduling
         self.pacer: Pacer
         self.recorder: Recorder
+        self.watch: LoopWatch
         self.slots = Slots()
         self.machine: dict[str, Any] = {}
         self._stack = AsyncExitStack()
@@ -33,11 +34,11 @@ class Rig:
             self.pacer = Pacer(self.clock)
             stack.callback(self.pacer.close)
             self.recorder = await stack.enter_async_context(Recorder(self.pacer))
-            watch = LoopWatch(self.pacer, self.recorder.broadcast)
+            self.watch = LoopWatch(self.pacer, self.recorder.broadcast)
             self.scheduling = stack.enter_context(priority(self._asked))
             self.machine = machine_facts(asyncio.get_running_loop())
-            watch.start()
-            stack.callback(watch.stop)
+            self.watch.start()
+            stack.callback(self.watch.stop)
             self._stack = stack.pop_all()
         return self
 

@@ -98,7 +98,10 @@ class Suite:
             if self._hopeless:
                 return
             await self._breathe()
+            alone = hold.depth == 0
             with hold:
+                if alone:  # entering collected garbage; that pause belongs to no session
+                    self._rig.watch.start()
                 result = await self._hold(self._runs[peer], session)
             self._ended.set()
             self._results.append(result)
