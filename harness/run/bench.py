@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ import msgspec
 
 from harness.core.clock import SystemClock, wall_anchor
 from harness.core.connector import Peer, PeerOptions
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, HarnessError
 from harness.core.query import Query
 from harness.core.run_directory import RunDirectory, slug
 from harness.run.calibration import stored_calibration
@@ -24,7 +24,7 @@ from harness.run.progress import Progress
 from harness.run.quiet import Priority
 from harness.run.recorder import RecordingError
 from harness.run.rig import Rig
-from harness.run.sentinel import Sentinel
+from harness.run.sentinel import HostNoise, Sentinel
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult, prepare_directory
 
 T = TypeVar("T")
@@ -101,11 +101,14 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
 def _noise_beside(directories: Sequence[RunDirectory], asked: Priority) -> Iterator[None]:
     """Run the host-noise sentinel beside the measurement and keep what it saw, a line a stretch, in `noise.jsonl`."""
     begin_ns = SystemClock.now_ns()
-    with Sentinel(priority=asked) as sentinel:
+    with ExitStack() as stack:
+        sentinel: Sentinel | None = None
+        with suppress(HarnessError, OSError):  # no room for its shared memory, say: then the noise is not known
+            sentinel = stack.enter_context(Sentinel(priority=asked))
         try:
             yield
         finally:
-            noise = sentinel.result(begin_ns)
+            noise = sentinel.result(begin_ns) if sentinel else HostNoise(n=0)
             for directory in directories:
                 with suppress(OSError):  # a full disk is told by the recorder
                     directory.append_line("noise.jsonl", noise)
