@@ -35,6 +35,8 @@ OFFICIAL_URL = "wss://api.openai.com/v1/realtime"
 OFFICIAL_HOST = "api.openai.com"
 DEFAULT_MODEL = "gpt-realtime"
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+BUSY_CODES = frozenset({"session_limit_reached", "rate_limit_exceeded", "server_error", "overloaded"})
+"""Errors while setting up that may pass: a server that is busy, or has not freed the session before."""
 UPDATED_WAIT_S = 5.0
 """How long to wait for `session.updated`; some servers never send it."""
 
@@ -125,9 +127,10 @@ class OpenAIConnection:
 
     def _fail(self, message: str, kind: Literal["peer", "connect"], code: str | None) -> None:
         """Whoever still waits for the set-up learns that it failed."""
+        retryable = kind == "connect" or code in BUSY_CODES
         for waiting in (self._ready, self._updated):
             if not waiting.done():
-                waiting.set_exception(ConnectorError(message, kind=kind, retryable=kind == "connect", code=code))
+                waiting.set_exception(ConnectorError(message, kind=kind, retryable=retryable, code=code))
                 waiting.exception()  # seen: no warning when nobody waits
 
 

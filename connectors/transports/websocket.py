@@ -100,7 +100,9 @@ class StampedConnection(ClientConnection):
         t_ns = self.clock.now_ns()
         super().connection_lost(exc)
         received = self.protocol.close_rcvd
-        if self.closing and not self.protocol.close_rcvd_then_sent:
+        sent = self.protocol.close_sent
+        echoed = received is None or (sent is not None and received.code == sent.code)
+        if self.closing and echoed and not self.protocol.close_rcvd_then_sent:
             by: ClosedBy = "us"
         else:
             by = "peer" if received is not None else "network"

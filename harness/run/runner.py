@@ -23,8 +23,6 @@ from harness.run.turn_watch import TurnWatch
 
 TURN_GAP_MS = 300
 """Pause between the end of an answer's playout and the next query of the same session."""
-LINGER_MS = 100
-"""How long a session stays open after its last answer, so that late packets are recorded."""
 ERROR_GRACE_S = 3.0
 """How long a turn waits for an answer after the peer reported an error with nothing under way."""
 PING_NS = 2 * NS_PER_S
@@ -33,7 +31,8 @@ TurnEnd = Literal["answered", "timeout", "closed", "error", "not_run"]
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How every session of a run is held. chunk_ms None: the peer's wish, else 20."""
+    """How every session of a run is held. chunk_ms None: the peer's wish, else 20. linger_ms: how long a session stays
+    open after its last answer, so that late packets are recorded."""
 
     turn: TurnControl = "vad"
     chunk_ms: int | None = None
@@ -43,6 +42,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     voice: str | None = None
     model: str | None = None
     audio_format: Literal["flac", "wav"] = "flac"
+    linger_ms: int = 100
 
 
 class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +84,7 @@ class SessionRunner:
         self._changed = asyncio.Event()
         self._outcomes: list[TurnEnd] = []
         self._gone = ""
+        self._said = ""
 
     async def run(self) -> SessionResult:
         """Hold the session. A failed peer is a result, not an exception.
@@ -99,8 +100,9 @@ class SessionRunner:
                 await self._hold()
             except ConnectorError as exc:
                 error = exc
-                now_ns = self._rig.clock.now_ns()
-                self._sink(PeerError(t_ns=now_ns, code=exc.code or exc.kind, message=str(exc), fatal=True))
+                if not self._said or self._said not in str(exc):  # else the peer's own event stands there already
+                    now_ns = self._rig.clock.now_ns()
+                    self._sink(PeerError(t_ns=now_ns, code=exc.code or exc.kind, message=str(exc), fatal=True))
             self._not_run(str(error) if error else self._gone)
             keep = True
         finally:
@@ -136,7 +138,7 @@ class SessionRunner:
                 if turn + 1 < len(self._queries) and self._watch is not None:
                     heard_ns = max(self._watch.playout_end_ns, self._rig.clock.now_ns())
                     await self._pause(heard_ns + TURN_GAP_MS * NS_PER_MS)
-            await self._pause(self._rig.clock.now_ns() + LINGER_MS * NS_PER_MS)
+            await self._pause(self._rig.clock.now_ns() + self._options.linger_ms * NS_PER_MS)
         finally:
             microphone.stop()
             self._ping_deadline.cancel()
@@ -224,6 +226,8 @@ class SessionRunner:
                 grace.cancel()
 
     def _sink(self, event: Event) -> None:
+        if isinstance(event, PeerError):
+            self._said = event.message
         self._rig.recorder.append(self._number, event)
         if isinstance(event, ConnectionClosed) and event.by != "us" and not self._gone:
             self._gone = event.reason or f"closed by {event.by}" + (f" ({event.code})" if event.code else "")
@@ -269,6 +273,7 @@ class SessionRunner:
             chunk_samples=self._chunk_samples,
             commit_after=options.commit_after,
             queries=tuple(query.id for query in self._queries),
+            languages=tuple(query.language for query in self._queries),
             repeat=self._plan.repeat,
             warmup=self._plan.warmup,
             user=AudioInfo(file=f"user.{options.audio_format}", rate_hz=peer.profile.input_rate_hz),

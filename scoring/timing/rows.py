@@ -9,6 +9,7 @@ from typing import Any
 from harness.core.audibility import DEFAULT, Audibility
 from harness.core.errors import ScoringError
 from harness.core.scorer import Unscored
+from harness.core.session.header import Header
 from harness.core.session.reader import Session
 from scoring.timing.anchors import NAMES, Anchors
 from scoring.timing.metric import Metric, Parameters, Scene, Value, missing
@@ -70,7 +71,7 @@ def _context(turn: Turn, status: Status) -> dict[str, Any]:
     early = turn.early_utterances if header.profile.continuous else turn.early
     return {
         "peer": header.peer.label,
-        "language": turn.started.language if turn.started else "",
+        "language": turn.started.language if turn.started else planned_language(header, turn.index),
         "annotator": turn.started.annotator if turn.started else "",
         "repeat": header.repeat,
         "warmup": header.warmup,
@@ -97,6 +98,11 @@ def _anchor_columns(turn: Turn, anchors: Anchors, reasons: dict[str, str]) -> di
             instants[name] = None
             reasons[name] = point.reason
     return {"anchors": instants, "anchor_events": events}
+
+
+def planned_language(header: Header, turn: int) -> str:
+    """The language of a turn that never began, so that a failure stays with its language."""
+    return header.languages[turn] if turn < len(header.languages) else ""
 
 
 def is_failed(status: str, error: str | None) -> bool:

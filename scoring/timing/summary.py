@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from harness.core.audibility import Audibility
 from harness.core.audio import NS_PER_MS
-from harness.core.events import AudioSent, LoopLag, Note, PeerError
+from harness.core.events import AudioSent, LoopLag
 from harness.core.run_directory import RunInfo
 from harness.core.session.reader import Session
 from scoring.stats import RESAMPLES, SEED, Int64, Sample, describe, describe_values
 from scoring.timing.listener import JOIN_NS
 from scoring.timing.matrix import run_matrix
 from scoring.timing.metric import Metric, Parameters
+from scoring.timing.remarks import remarks
 from scoring.timing.status import WORDS
 
 SCHEMA = 1
@@ -62,9 +63,7 @@ class Tally:
         if session.header.mode != "upload":
             self._late.append(_int64([e.started_ns - e.planned_ns for e in session.of(AudioSent)]))
         self._lag.append(_int64([e.max_lag_ns for e in session.of(LoopLag)]))
-        self._notes.update({(note.code, note.message) for note in session.of(Note)})
-        unreadable = {error.message for error in session.of(PeerError) if error.code == "unreadable"}
-        self._notes.update({("unreadable", f"the peer sent what cannot be read: {message}") for message in unreadable})
+        self._notes.update(remarks(session))
 
     @property
     def peer(self) -> str:

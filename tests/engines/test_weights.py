@@ -12,8 +12,8 @@ from harness.engines import store
 from harness.engines.asr import FasterWhisper
 from harness.engines.tts import KOKORO_RATE_HZ, KokoroSynthesizer
 
-pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("default")]
-# Third-party warnings (jieba, misaki) are not this project's to fix, hence "default".
+pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("ignore")]
+# Third-party warnings (jieba, misaki) are not this project's to fix, hence "ignore".
 
 
 def need(model: str, *modules: str) -> None:

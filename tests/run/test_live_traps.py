@@ -143,7 +143,7 @@ def test_11_a_session_that_the_peer_ends_is_over_at_once(tmp_path: Path) -> None
 
 
 def test_12_a_delta_after_done_is_recorded_and_counts_nowhere(tmp_path: Path) -> None:
-    held = manual(tmp_path / "run", {"late_delta_ms": 30, "burst_x": 0})
+    held = manual(tmp_path / "run", {"late_delta_ms": 30, "burst_x": 0}, linger_ms=1500)
     (session,) = held.sessions
     done = next(session.of(ResponseDone))
     assert [event for event in session.of(AudioReceived) if event.t_ns > done.t_ns]

@@ -59,6 +59,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     chunk_samples: int = 0
     commit_after: Literal["speech", "clip"] = "speech"
     queries: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    """Of the planned queries, in their order."""
     repeat: int = 0
     warmup: bool = False
     user: AudioInfo

@@ -114,7 +114,7 @@ def test_the_session_may_set_the_silence():
 
 
 def test_the_user_interrupts_and_gets_the_second_answer():
-    said = np.concatenate((voice(500), silence(140), voice(200, seed=2), silence(140)))
+    said = np.concatenate((voice(1500), silence(140), voice(200, seed=2), silence(140)))
 
     async def scenario():
         async with local(think_ms=0, silence_ms=100, delivery="paced") as peer, talking(peer) as talk:

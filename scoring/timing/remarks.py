@@ -1,0 +1,63 @@
+"""What a reader must know about a session beside its figures: the harness's notes, and signs that a figure misleads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.core.audio import NS_PER_MS
+from harness.core.events import (
+    CommandSent,
+    InputCommitted,
+    Note,
+    PeerError,
+    ResponseStarted,
+    UserSpeechStopped,
+)
+from harness.core.session.reader import Session
+from scoring.timing.timeline import Instant, Timeline
+
+SLOW_WORD_MS = 1000
+"""A peer's word on the end of speech is usually there within its own silence time (half a second or so) of the audio
+position that it names; one that comes this much later was held back by the peer."""
+
+Remark = tuple[str, str]
+
+
+def remarks(session: Session) -> set[Remark]:
+    """(code, sentence) of everything worth saying, each once a session."""
+    return {*_notes(session), *_unreadable(session), *_uncommitted(session), *_slow_word(session)}
+
+
+def _notes(session: Session) -> Iterator[Remark]:
+    for note in session.of(Note):
+        yield note.code, note.message
+
+
+def _unreadable(session: Session) -> Iterator[Remark]:
+    for error in session.of(PeerError):
+        if error.code == "unreadable":
+            yield "unreadable", f"the peer sent what cannot be read: {error.message}"
+
+
+def _uncommitted(session: Session) -> Iterator[Remark]:
+    """A manual turn that the peer answered without ever confirming the commit may not have been heard at all."""
+    commits = sum(command.command == "commit" for command in session.of(CommandSent))
+    answered = any(True for _ in session.of(ResponseStarted))
+    if session.header.mode == "manual" and answered and sum(1 for _ in session.of(InputCommitted)) < commits:
+        yield "uncommitted", "the peer answered without confirming the commit: its answer may not depend on the query"
+
+
+def _slow_word(session: Session) -> Iterator[Remark]:
+    """The peer names an audio position in its end-of-speech message: how long after that position did it say so?"""
+    timeline, rate_hz = Timeline(session), session.header.user.rate_hz
+    for stop in session.of(UserSpeechStopped):
+        if stop.audio_ms is None or stop.audio_ms <= 0:
+            continue
+        heard = timeline.end_of(stop.audio_ms * rate_hz // 1000)
+        if isinstance(heard, Instant) and stop.t_ns - heard.t_ns > SLOW_WORD_MS * NS_PER_MS:
+            yield (
+                "slow_word",
+                f"the peer's word on the end of speech came over {SLOW_WORD_MS} ms after the audio that it names: "
+                "endpoint_ms holds its delay, and think_ms and an RTF from the endpoint leave it out",
+            )
+            return
