@@ -17,7 +17,7 @@ from connectors.openai import OpenAIConnection, OpenAIRealtime
 from harness.core.clock import Clock
 from harness.core.commands import Configure
 from harness.core.connector import PeerOptions, Sink
-from harness.core.errors import ConfigError, ConnectorError
+from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
 from harness.core.profile import Profile
 
 START_TIMEOUT_S = 30.0
@@ -73,7 +73,7 @@ class EmbeddedAgent:
         return {"tls": self._tls, **self._client, **self._knobs}
 
     async def __aenter__(self) -> Self:
-        command = [sys.executable, "-m", "connectors.agent", "--port", "0", "--exit-with-stdin"]
+        command = [sys.executable, "-P", "-m", "connectors.agent", "--port", "0", "--exit-with-stdin"]
         for key, value in self._knobs.items():
             command += ["--set", f"{key}={value}"]
         if self._tls:
@@ -134,8 +134,8 @@ class EmbeddedAgent:
             complaints.seek(0)
             said = complaints.read().decode("utf-8", "replace").strip().splitlines()
             why = said[-1] if said else f"exit code {code}"
-            if code == 2:
-                raise ConfigError(why) from exc
+            if code in (2, 3):
+                raise (ConfigError if code == 2 else PrerequisiteError)(why) from exc
             raise ConnectorError(f"the embedded agent did not start: {why}", kind="connect") from exc
 
 

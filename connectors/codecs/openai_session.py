@@ -17,6 +17,9 @@ TRANSCRIPTION_MODELS: dict[Dialect, str] = {"ga": "gpt-4o-mini-transcribe", "bet
 PCM_NAMES = frozenset({"audio/pcm", "pcm16", "pcm24", "pcm"})
 """Format names that mean PCM16 (beta servers call it `pcm` or `pcm24` as well: sections 4.5, 4.6)."""
 
+LOWEST_RATE_HZ, HIGHEST_RATE_HZ = 4_000, 384_000
+"""Sample rates outside are no audio; such a word of a peer is taken as none."""
+
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
     """What a session object says. Rates in Hz, 0 where it says none; output_format: empty where it says none."""
@@ -114,6 +117,6 @@ def _rate(session: dict[str, Any], side: str) -> int:
     form = dig(session, "audio", side, "format")
     for key in ("rate", "sample_rate"):
         rate = dig(form, key)
-        if isinstance(rate, int) and not isinstance(rate, bool) and rate > 0:
+        if isinstance(rate, int) and not isinstance(rate, bool) and LOWEST_RATE_HZ <= rate <= HIGHEST_RATE_HZ:
             return rate
     return 0

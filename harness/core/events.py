@@ -101,15 +101,15 @@ class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
 
 class AudioSent(Event, frozen=True, kw_only=True, tag="audio_sent"):
     """A chunk of user audio. planned: its absolute deadline; started: before the write; `t_ns`: the write buffer was
-    empty again. late: it left more than a chunk after the plan. pcm: the samples on their way to the writer (never
-    in the JSON line)."""
+    empty again. late: it left more than a chunk after the plan. lost: the connection went before the buffer was empty,
+    `t_ns` is when that was noticed. pcm: the samples on their way to the writer (never in the JSON line)."""
 
     planned_ns: int
     started_ns: int
     sample: int
     samples: int
-    wire_bytes: int = 0
     late: bool = False
+    lost: bool = False
     pcm: bytes = b""
 
 

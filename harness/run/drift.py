@@ -8,7 +8,7 @@ from harness.core.audio import samples_to_ns
 from harness.core.clock import VirtualClock
 from harness.core.commands import Command
 from harness.core.events import AudioSent, Event, StreamStarted
-from harness.run.microphone import Microphone
+from harness.run.microphone import Cue, Microphone
 from harness.run.pacer import Pacer, Slots
 from harness.run.virtual import run_virtual, virtual_timer
 
@@ -49,7 +49,7 @@ def drift_ns(chunks: int) -> int:
             rate_hz=RATE_HZ,
             chunk_samples=CHUNK_SAMPLES,
         )
-        start_ns = microphone.start(stop_at=chunks * CHUNK_SAMPLES)
+        start_ns = microphone.start(Cue(chunks * CHUNK_SAMPLES, lambda: None))
         await pacer.until(start_ns + samples_to_ns((chunks + 1) * CHUNK_SAMPLES, RATE_HZ))
 
     run_virtual(main)

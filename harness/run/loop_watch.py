@@ -12,7 +12,8 @@ from harness.core.events import LoopLag
 from harness.run.pacer import Deadline, Pacer
 from harness.run.quiet import RunDelay
 
-TICK_NS = 5_000_000
+TICK_NS = 1_000_000
+"""A stall is seen up to one tick too short, so a tick is well below the 2 ms from which a row counts as tainted."""
 WINDOW_NS = 50_000_000
 HALF_SLOT_NS = 500_000
 """Ticks fall between the senders' millisecond slots, so that they do not delay a send."""

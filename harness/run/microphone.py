@@ -7,11 +7,13 @@ has left, so at the deadline only a write is left to do. A late chunk leaves at 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
 
 from harness.core.audio import Int16, int16_to_pcm16, samples_to_ns
 from harness.core.commands import AppendAudio
 from harness.core.connector import Connection, Prepared, Sink
-from harness.core.errors import ConnectorError
 from harness.core.events import AudioSent, StreamStarted, StreamStopped
 from harness.run.pacer import Deadline, Pacer, Slots
 from harness.run.user_stream import UserStream
@@ -20,11 +22,27 @@ START_MARGIN_NS = 2_000_000
 """Time to prepare the first chunk before a stream begins."""
 
 
+class Cue(NamedTuple):
+    """`then` runs right after the write of the chunk that ends at or holds sample `sample - 1`. stop: the stream ends
+    there, its last chunk cut to fit; else silence flows on."""
+
+    sample: int
+    then: Callable[[], None]
+    stop: bool = True
+
+
+class _Chunk(NamedTuple):
+    prepared: Prepared
+    pcm: bytes
+    begin: int
+    samples: int
+
+
 class Microphone:
     """Sends one session's user audio. `say` adds a clip; between clips flows silence until it is stopped.
 
     Samples count from the stream's first start; a stopped stream resumes at the next sample with a new
-    `StreamStarted`. A failed send stops the stream and calls `on_failure` once.
+    `StreamStarted`. Whatever fails while sending stops the stream and is handed to `on_failure` once.
     """
 
     def __init__(
@@ -34,7 +52,7 @@ class Microphone:
         pacer: Pacer,
         slots: Slots,
         record: Sink,
-        on_failure: Callable[[ConnectorError], None],
+        on_failure: Callable[[Exception], None],
         rate_hz: int,
         chunk_samples: int,
     ) -> None:
@@ -50,10 +68,10 @@ class Microphone:
         self._stream = UserStream()
         self._slot: int | None = None
         self._segment = (0, 0)
-        self._stop_at: int | None = None
-        self._on_stop: Callable[[], None] | None = None
+        self._cue: Cue | None = None
         self._deadline: Deadline | None = None
-        self._next: tuple[Prepared, bytes, int, int] | None = None
+        self._next: _Chunk | None = None
+        self._undrained: dict[int, AudioSent] = {}
 
     @property
     def running(self) -> bool:
@@ -68,25 +86,29 @@ class Microphone:
         begin, t_ns = self._segment
         return t_ns + samples_to_ns(sample - begin, self.rate_hz)
 
-    def start(self, *, stop_at: int | None = None, then: Callable[[], None] | None = None) -> int:
-        """Begin (or resume) the stream on this session's slot; return the instant of its first sample.
-
-        stop_at: stop before this sample, the last chunk cut to fit; `then` runs right after that chunk's write.
-        """
+    def start(self, cue: Cue | None = None) -> int:
+        """Begin (or resume) the stream on this session's slot; return the instant of its first sample."""
         self._release()
         start_ns, self._slot = self._slots.take(self._period_ns, self._clock.now_ns() + START_MARGIN_NS)
         self._segment = (self._stream.position, start_ns)
-        self._stop_at, self._on_stop = stop_at, then
+        self._cue = cue
         self._record(StreamStarted(t_ns=start_ns, sample=self._stream.position, rate_hz=self.rate_hz))
         self._prepare()
         return start_ns
 
+    def cue(self, cue: Cue) -> None:
+        """Set what happens at a sample of the running stream that is not on its way yet."""
+        self._cue = cue
+
     def stop(self) -> None:
-        """Stop for good, at the end of a session; what was prepared is not sent."""
+        """Stop for good: what was prepared is not sent, what never left the write buffer is recorded as lost."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
         self._release()
+        lost, self._undrained = self._undrained, {}
+        for event in lost.values():
+            self._record(msgspec.structs.replace(event, t_ns=self._clock.now_ns(), lost=True))
 
     def _release(self) -> None:
         if self._slot is not None:
@@ -95,63 +117,71 @@ class Microphone:
 
     def _prepare(self) -> None:
         begin, n = self._stream.position, self.chunk_samples
-        if self._stop_at is not None:
-            n = min(n, self._stop_at - begin)
+        if self._cue is not None and self._cue.stop:
+            n = min(n, self._cue.sample - begin)
         if n <= 0:
-            self._stopped()
+            self._reach()
             return
         pcm = int16_to_pcm16(self._stream.take(n))
-        self._next = (self._connection.prepare(AppendAudio(pcm=pcm)), pcm, begin, n)
-        self._deadline = self._pacer.call_at(self.instant_of(begin + n), self._fire)
+        self._next = _Chunk(self._connection.prepare(AppendAudio(pcm=pcm)), pcm, begin, n)
+        self._deadline = self._pacer.call_at(self.instant_of(begin + n), lambda: self._guard(self._fire))
 
     def _fire(self) -> None:
         if self._next is None or self._deadline is None:
             return
-        (prepared, pcm, begin, n), planned_ns = self._next, self._deadline.t_ns
+        chunk, planned_ns = self._next, self._deadline.t_ns
         self._next = None
         started_ns = self._clock.now_ns()
+        pending = self._connection.send(chunk.prepared)
+        event = AudioSent(
+            t_ns=self._clock.now_ns(),
+            planned_ns=planned_ns,
+            started_ns=started_ns,
+            sample=chunk.begin,
+            samples=chunk.samples,
+            late=started_ns - planned_ns > self._period_ns,
+            pcm=chunk.pcm,
+        )
+        if pending:
+            self._undrained[chunk.begin] = event
+            self._connection.when_drained(lambda t_ns: self._drained(chunk.begin, t_ns))
+        if self._cue is not None and self._stream.position >= self._cue.sample:
+            if not pending:
+                self._record(event)
+            if self._reach():
+                return
+            self._pacer.defer(lambda: self._guard(self._go_on))
+        else:
+            # Other sessions' chunks that are due leave before this one is recorded and the next one prepared.
+            self._pacer.defer(lambda: self._guard(lambda: self._go_on(None if pending else event)))
+
+    def _go_on(self, event: AudioSent | None = None) -> None:
+        if event is not None:
+            self._record(event)
+        if self._deadline is not None:
+            self._prepare()
+
+    def _drained(self, begin: int, t_ns: int) -> None:
+        event = self._undrained.pop(begin, None)
+        if event is not None:
+            self._record(msgspec.structs.replace(event, t_ns=t_ns))
+
+    def _reach(self) -> bool:
+        """The cue's chunk has left: what follows it (a commit) leaves in the same breath. Whether the stream ends."""
+        cue, self._cue = self._cue, None
+        assert cue is not None
+        if cue.stop:
+            self._deadline = None
+            self._stream.forget()
+        cue.then()
+        if cue.stop:
+            self._record(StreamStopped(t_ns=self._clock.now_ns(), sample=self._stream.position))
+        return cue.stop
+
+    def _guard(self, step: Callable[[], None]) -> None:
+        """Run a step of the clockwork; a failure ends the stream and is told, never swallowed."""
         try:
-            pending = self._connection.send(prepared)
-        except ConnectorError as exc:
+            step()
+        except Exception as exc:  # noqa: BLE001 - handed on to the session, which raises what is no peer's fault
             self.stop()
             self._on_failure(exc)
-            return
-        done_ns = self._clock.now_ns()
-
-        def sent(t_ns: int) -> None:
-            self._record(
-                AudioSent(
-                    t_ns=t_ns,
-                    planned_ns=planned_ns,
-                    started_ns=started_ns,
-                    sample=begin,
-                    samples=n,
-                    late=started_ns - planned_ns > self._period_ns,
-                    pcm=pcm,
-                )
-            )
-
-        if pending:
-            self._connection.when_drained(sent)
-        if self._stop_at is not None and self._stream.position >= self._stop_at:
-            if not pending:
-                sent(done_ns)
-            self._stopped()
-            return
-
-        def finish() -> None:
-            if not pending:
-                sent(done_ns)
-            if self._deadline is not None:
-                self._prepare()
-
-        self._pacer.defer(finish)  # other sessions' chunks that are due leave first
-
-    def _stopped(self) -> None:
-        """The last chunk has left: whatever follows it (a commit) leaves in the same breath."""
-        then, self._on_stop = self._on_stop, None
-        self._deadline = None
-        self._stream.forget()
-        if then is not None:
-            then()
-        self._record(StreamStopped(t_ns=self._clock.now_ns(), sample=self._stream.position))

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from harness.core.errors import PrerequisiteError
-from harness.core.events import Event
+from harness.core.events import Event, Note
 from harness.core.session.header import Header
 from harness.run.channel import (
     EVERY_SESSION,
@@ -52,6 +52,7 @@ class Recorder:
         self._numbers = count()
         self._pending: deque[bytes] = deque()
         self._pending_bytes = 0
+        self._open: set[int] = set()
         self._dropped: Counter[int] = Counter()
         self._closing: dict[int, asyncio.Future[Closed]] = {}
         self._flushing: Deadline | None = None
@@ -67,7 +68,7 @@ class Recorder:
         answers_fd, write_fd = os.pipe()
         try:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "harness.run.writer_process", stdin=read_fd, stdout=write_fd
+                sys.executable, "-P", "-m", "harness.run.writer_process", stdin=read_fd, stdout=write_fd
             )
         finally:
             os.close(read_fd)
@@ -95,15 +96,20 @@ class Recorder:
     def open(self, sessions: Path, header: Header) -> int:
         """Begin a session below `sessions`; return the number that its events are recorded under."""
         number = next(self._numbers)
+        self._open.add(number)
         self._put(OpenSession(number, str(sessions), header))
         return number
 
     def append(self, number: int, event: Event) -> None:
         """Record one event; never waits. Full buffer: dropped and counted."""
         if self._gone or self._pending_bytes > self._limit:
-            self._dropped[number] += 1
+            self._dropped.update(self._open if number == EVERY_SESSION else (number,))
             return
-        self._put(AppendEvent(number, event))  # type: ignore[arg-type]
+        try:
+            self._put(AppendEvent(number, event))  # type: ignore[arg-type]
+        except (OverflowError, ValueError, TypeError) as exc:  # a peer's number beyond 64 bits, say
+            kind = str(event.__struct_config__.tag)
+            self._put(AppendEvent(number, Note(t_ns=event.t_ns, code="unrecordable", message=f"{kind}: {exc}")))
 
     def broadcast(self, event: Event) -> None:
         """Record one event in every open session."""
@@ -115,7 +121,8 @@ class Recorder:
             raise RecordingError(f"a session could not be recorded: {self._gone}")
         answer: asyncio.Future[Closed] = self._loop.create_future()
         self._closing[number] = answer
-        dropped = self._dropped.pop(number, 0) + self._dropped[EVERY_SESSION]
+        dropped = self._dropped.pop(number, 0)
+        self._open.discard(number)
         self._put(CloseSession(number, dropped, keep))
         closed = await answer
         if closed.error:

@@ -17,7 +17,7 @@ from harness.core.events import CommandSent, ConnectionClosed, Event, PeerError,
 from harness.core.profile import TurnControl
 from harness.core.query import Query
 from harness.core.session.header import AudioInfo, ClockInfo, Header, PeerInfo
-from harness.run.microphone import Microphone
+from harness.run.microphone import Cue, Microphone
 from harness.run.rig import Rig
 from harness.run.turn_watch import TurnWatch
 
@@ -85,6 +85,7 @@ class SessionRunner:
         self._outcomes: list[TurnEnd] = []
         self._gone = ""
         self._said = ""
+        self._fault: Exception | None = None
 
     async def run(self) -> SessionResult:
         """Hold the session. A failed peer is a result, not an exception.
@@ -135,6 +136,8 @@ class SessionRunner:
                 if self._gone:
                     break
                 await self._turn(turn, query, connection, microphone)
+                if self._fault is not None:
+                    raise self._fault
                 if turn + 1 < len(self._queries) and self._watch is not None:
                     heard_ns = max(self._watch.playout_end_ns, self._rig.clock.now_ns())
                     await self._pause(heard_ns + TURN_GAP_MS * NS_PER_MS)
@@ -161,11 +164,12 @@ class SessionRunner:
         )
         self._sink(started)
         if self._options.turn == "manual":
-            self._start_manual(started, connection, microphone)
+            self._say_manual(started, connection, microphone)
         elif not microphone.running:
             microphone.start()
         speech_end_ns = microphone.instant_of(speech_end)
-        self._watch = TurnWatch(speech_end_ns)
+        earlier = self._watch.responses if self._watch else frozenset()
+        self._watch = TurnWatch(speech_end_ns, earlier)
         outcome = await self._answer(speech_end_ns + round(self._options.timeout_s * NS_PER_S))
         self._outcomes.append(outcome)
         reason = self._watch.reason
@@ -175,19 +179,29 @@ class SessionRunner:
         if outcome == "closed":
             self._gone = reason or "the connection was closed"
 
-    def _start_manual(self, turn: TurnStarted, connection: Connection, microphone: Microphone) -> None:
-        """Stream until the anchor packet (or the clip) has left, and commit in the same breath."""
-        end = turn.speech_end if self._options.commit_after == "speech" else turn.clip_sample + turn.clip_samples
-        if self._options.commit_after == "speech":
+    def _say_manual(self, turn: TurnStarted, connection: Connection, microphone: Microphone) -> None:
+        """Stream until the anchor packet (or the clip) has left, and commit in the same breath.
+
+        Then silence stops, except for a peer that is clocked by its input: without it no answer would come.
+        """
+        end, clip_end = turn.speech_end, turn.clip_sample + turn.clip_samples
+        clocked = self._peer.profile.pacing == "input_clocked"
+        if self._options.commit_after == "clip":
+            end = clip_end
+        elif not clocked:
             chunks = -(-(end - turn.clip_sample) // self._chunk_samples)
-            end = min(turn.clip_sample + chunks * self._chunk_samples, turn.clip_sample + turn.clip_samples)
+            end = min(turn.clip_sample + chunks * self._chunk_samples, clip_end)
         commands = [("commit", connection.prepare(Commit())), ("create_response", connection.prepare(CreateResponse()))]
 
         def commit() -> None:
             for name, prepared in commands:
                 self._send(connection, name, prepared, turn.turn)
 
-        microphone.start(stop_at=end, then=commit)
+        cue = Cue(end, commit, stop=not clocked)
+        if microphone.running:
+            microphone.cue(cue)
+        else:
+            microphone.start(cue)
 
     def _send(self, connection: Connection, name: str, prepared: Prepared, turn: int) -> None:
         """Write a command now and record its instants."""
@@ -226,7 +240,7 @@ class SessionRunner:
                 grace.cancel()
 
     def _sink(self, event: Event) -> None:
-        if isinstance(event, PeerError):
+        if isinstance(event, PeerError) and event.fatal:
             self._said = event.message
         self._rig.recorder.append(self._number, event)
         if isinstance(event, ConnectionClosed) and event.by != "us" and not self._gone:
@@ -237,11 +251,13 @@ class SessionRunner:
             if self._watch.outcome is not None or self._watch.failing_ns is not None:
                 self._changed.set()
 
-    def _failed(self, error: ConnectorError) -> None:
-        """A send found the connection gone."""
-        self._gone = self._gone or str(error)
+    def _failed(self, error: Exception) -> None:
+        """Sending failed: the connection is gone, or (anything but a ConnectorError) we are at fault ourselves."""
+        if not isinstance(error, ConnectorError):
+            self._fault = error
+        self._gone = self._gone or str(error) or type(error).__name__
         if self._watch is not None:
-            self._watch.take(ConnectionClosed(t_ns=self._rig.clock.now_ns(), by="network", reason=str(error)))
+            self._watch.take(ConnectionClosed(t_ns=self._rig.clock.now_ns(), by="network", reason=self._gone))
         self._changed.set()
 
     async def _pause(self, until_ns: int) -> None:

@@ -25,14 +25,15 @@ Outcome = Literal["answered", "closed", "error"]
 
 
 class TurnWatch:
-    """Watches one turn whose speech ends at `speech_end_ns`.
+    """Watches one turn whose speech ends at `speech_end_ns`. earlier: responses of the turns before, which end nothing.
 
     outcome: set as soon as the turn is over. playout_end_ns: when a listener without a buffer has heard everything.
     failing_ns: when a peer error came while nothing was under way; an answer may still follow it for a moment.
     """
 
-    def __init__(self, speech_end_ns: int) -> None:
+    def __init__(self, speech_end_ns: int, earlier: frozenset[str] = frozenset()) -> None:
         self.speech_end_ns = speech_end_ns
+        self._earlier = earlier - {""}
         self.outcome: Outcome | None = None
         self.reason = ""
         self.playout_end_ns = 0
@@ -43,6 +44,8 @@ class TurnWatch:
 
     def take(self, event: Event) -> None:
         """Learn from one event of the session."""
+        if getattr(event, "response", "") in self._earlier:
+            return
         if isinstance(event, ConnectionClosed):
             self._end("closed", event.reason or f"closed by {event.by}" + (f" ({event.code})" if event.code else ""))
         elif isinstance(event, PeerError):
@@ -54,6 +57,11 @@ class TurnWatch:
                 self._play(event)
         elif isinstance(event, ResponseDone):
             self._response_done(event)
+
+    @property
+    def responses(self) -> frozenset[str]:
+        """Every response that this turn, or one before it, has seen."""
+        return self._earlier | self._started.keys() | self._done
 
     def _play(self, event: AudioReceived) -> None:
         begin_ns = max(self.playout_end_ns, event.t_ns)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.core.audio import int16_to_pcm16, samples_to_ns
 from harness.core.errors import ConnectorError
 from harness.core.events import AudioSent, StreamStarted, StreamStopped
-from harness.run.microphone import Microphone
+from harness.run.microphone import Cue, Microphone
 from harness.run.pacer import Pacer, Slots
 from harness.run.user_stream import UserStream
 from harness.run.virtual import run_virtual, virtual_timer
@@ -81,7 +81,7 @@ def test_what_is_sent_is_the_clip_and_the_tail_is_paced(ms: int, chunk: int, rat
 
     async def body(microphone, pacer, connection, clock) -> None:
         microphone.say(clip)
-        microphone.start(stop_at=len(clip), then=lambda: stopped.append(clock.now_ns()))
+        microphone.start(Cue(len(clip), lambda: stopped.append(clock.now_ns())))
         await pacer.until(2_000_000_000)
 
     events, connection, _ = run_microphone(body, rate_hz=rate, chunk_samples=chunk)
@@ -114,7 +114,7 @@ def test_resumed_stream_continues_its_samples() -> None:
     async def body(microphone, pacer, connection, clock) -> None:
         for _ in range(2):
             begin = microphone.say(clip)
-            microphone.start(stop_at=begin + len(clip))
+            microphone.start(Cue(begin + len(clip), lambda: None))
             await pacer.until(clock.now_ns() + 1_500_000_000)
 
     events, connection, _ = run_microphone(body)
@@ -128,11 +128,11 @@ def test_a_clip_cut_by_its_commit_does_not_run_into_the_next_turn() -> None:
 
     async def body(microphone, pacer, connection, clock) -> None:
         microphone.say(clip)
-        microphone.start(stop_at=4_800)
+        microphone.start(Cue(4_800, lambda: None))
         await pacer.until(clock.now_ns() + 1_500_000_000)
         quiet = np.zeros(2_400, dtype=np.int16)
         begin = microphone.say(quiet)
-        microphone.start(stop_at=begin + len(quiet))
+        microphone.start(Cue(begin + len(quiet), lambda: None))
         await pacer.until(clock.now_ns() + 1_500_000_000)
 
     _, connection, _ = run_microphone(body)
@@ -142,7 +142,7 @@ def test_a_clip_cut_by_its_commit_does_not_run_into_the_next_turn() -> None:
 def test_back_pressure_completes_the_stamp_later() -> None:
     async def body(microphone, pacer, connection, clock) -> None:
         connection.pending = 100
-        start = microphone.start(stop_at=480)
+        start = microphone.start(Cue(480, lambda: None))
         await pacer.until(start + 30_000_000)
         connection.waiting[0](clock.now_ns())
 
@@ -174,3 +174,61 @@ def test_user_stream_mixes_like_adding_arrays(clips: list[tuple[int, int]], step
     while stream.position < 600:
         taken.append(stream.take(min(step, 600 - stream.position)))
     assert np.array_equal(np.concatenate(taken), np.clip(expected, -32768, 32767))
+
+
+def test_a_cue_without_stop_lets_silence_flow_on() -> None:
+    """A peer that is clocked by its input needs silence after the commit."""
+    reached: list[int] = []
+
+    async def body(microphone, pacer, connection, clock) -> None:
+        microphone.say(ToneQuery(ms=300, lead_ms=0).samples)
+        start = microphone.start(Cue(5_000, lambda: reached.append(clock.now_ns()), stop=False))
+        await pacer.until(start + 1_000_000_000)
+        assert reached == [start + samples_to_ns(5_280, 24_000)]  # the chunk that holds sample 4,999 ends at 5,280
+        assert microphone.running
+
+    events, _, _ = run_microphone(body)
+    assert sum(isinstance(event, AudioSent) for event in events) >= 49
+    assert not [event for event in events if isinstance(event, StreamStopped)]
+
+
+def test_started_is_before_the_write_and_completed_after() -> None:
+    async def body(microphone, pacer, connection, clock) -> None:
+        send = connection.send
+
+        def slow(prepared) -> int:
+            clock.advance_to(clock.now_ns() + 3_000_000)
+            return send(prepared)
+
+        connection.send = slow
+        start = microphone.start(Cue(960, lambda: None))
+        await pacer.until(start + 100_000_000)
+
+    events, _, _ = run_microphone(body)
+    for chunk in (e for e in events if isinstance(e, AudioSent)):
+        assert chunk.started_ns == chunk.planned_ns
+        assert chunk.t_ns == chunk.started_ns + 3_000_000
+
+
+def test_what_never_left_the_buffer_is_recorded_as_lost() -> None:
+    async def body(microphone, pacer, connection, clock) -> None:
+        connection.pending = 100
+        start = microphone.start()
+        await pacer.until(start + 70_000_000)
+        connection.waiting[0](clock.now_ns())
+
+    events, _, _ = run_microphone(body)
+    sent = [e for e in events if isinstance(e, AudioSent)]
+    assert [(e.sample, e.lost) for e in sent] == [(0, False), (480, True), (960, True)]
+
+
+def test_a_fault_of_our_own_is_handed_on_and_not_swallowed() -> None:
+    async def body(microphone, pacer, connection, clock) -> None:
+        start = microphone.start()
+        await pacer.until(start + 50_000_000)
+        connection.prepare = lambda command: 1 / 0
+        await pacer.until(start + 200_000_000)
+        assert not microphone.running
+
+    _, _, failures = run_microphone(body)
+    assert [type(error) for error in failures] == [ZeroDivisionError]
