@@ -91,7 +91,6 @@ class OpenAIConnection:
                 await self._ready
         except TimeoutError as exc:
             raise ConnectorError(f"no session.created within {timeout_s:g} s", kind="timeout", retryable=True) from exc
-        self._sink(ConnectionPhase(t_ns=self._clock.now_ns(), phase="ready"))
         self.send(self.prepare(configure))
         try:
             async with asyncio.timeout(min(timeout_s, UPDATED_WAIT_S)):
@@ -99,7 +98,7 @@ class OpenAIConnection:
         except TimeoutError:
             message = f"the peer did not confirm the settings within {UPDATED_WAIT_S:g} s; went on without"
             self._sink(Note(t_ns=self._clock.now_ns(), code="unconfirmed", message=message))
-        self._sink(ConnectionPhase(t_ns=self._clock.now_ns(), phase="configured"))
+            self._sink(ConnectionPhase(t_ns=self._clock.now_ns(), phase="configured"))
 
     def on_message(self, message: bytes, is_text: bool, t_ns: int, first_byte_ns: int) -> None:
         if self._wire:
@@ -110,6 +109,7 @@ class OpenAIConnection:
                 waiting = self._ready if event.phase == "created" else self._updated
                 if not waiting.done():
                     waiting.set_result(None)
+                    self._sink(ConnectionPhase(t_ns=t_ns, phase="ready" if event.phase == "created" else "configured"))
                     self._check_rate(event)
             elif isinstance(event, PeerError):
                 self._fail(f"{event.code}: {event.message}" if event.code else event.message, "peer", event.code)

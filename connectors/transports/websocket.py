@@ -14,10 +14,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
+from websockets.client import ClientProtocol
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.frames import Frame, Opcode
+from websockets.http11 import USER_AGENT
 from websockets.protocol import Event as WireEvent
+from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
 
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
@@ -25,6 +29,8 @@ from harness.core.events import ClosedBy, Phase
 
 MAX_MESSAGE_BYTES = 64 << 20
 CLOSE_TIMEOUT_S = 2.0
+DRAIN_LOOK_S = 0.001
+"""How often a TLS connection under back-pressure is asked whether its last bytes have left."""
 
 OnMessage = Callable[[bytes, bool, int, int], None]
 """Called as (message, is_text, t_ns, first_byte_ns) inside the receive hook."""
@@ -39,11 +45,13 @@ class StampedConnection(ClientConnection):
 
     clock: Clock
     on_message: OnMessage
-    on_pong: Callable[[bytes, int], None]
+    on_pong: Callable[[bytes, int], None] = staticmethod(lambda payload, t_ns: None)
     on_tls: Callable[[int], None] | None = None
     closing = False
     """Set by us before we say goodbye."""
     on_closed: OnClosed
+    raw: asyncio.Transport | None = None
+    """Under TLS: the TCP transport below, whose buffer the encrypted one does not count."""
     read_ns = 0
     first_byte_ns = 0
 
@@ -75,15 +83,42 @@ class StampedConnection(ClientConnection):
                 return
             if event.opcode is Opcode.PONG:
                 self.on_pong(bytes(event.data), self.read_ns)
+            if not self.parts:  # what follows a control frame in this read begins with this read
+                self.first_byte_ns = self.read_ns
         super().process_event(event)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self.drained and self.transport.get_write_buffer_size() == 0:
+        self._look_drained()
+
+    @property
+    def pending_bytes(self) -> int:
+        """What has been written and has not left the process yet, under TLS the encrypted bytes too."""
+        pending = self.transport.get_write_buffer_size()
+        return pending if self.raw is None else pending + self.raw.get_write_buffer_size()
+
+    def when_drained(self, callback: Callable[[int], None]) -> None:
+        if self.pending_bytes == 0:
+            callback(self.clock.now_ns())
+            return
+        self.drained.append(callback)
+        if self.raw is not None and len(self.drained) == 1:  # the encrypted transport resumes before the last is sent
+            self.loop.call_later(DRAIN_LOOK_S, self._look_drained)
+
+    def _look_drained(self) -> None:
+        if not self.drained:
+            return
+        if self.pending_bytes == 0:
             waiting, self.drained = self.drained, []
             t_ns = self.clock.now_ns()
             for callback in waiting:
                 callback(t_ns)
+        elif self.raw is not None and not self.transport.is_closing():
+            self.loop.call_later(DRAIN_LOOK_S, self._look_drained)
+
+    def abort(self) -> None:
+        """Drop the connection without a word."""
+        self.transport.abort()
 
     def _take(self, frame: Frame) -> None:
         if frame.fin and not self.parts:
@@ -141,14 +176,11 @@ class WebSocketTransport:
         if transport.is_closing() or self._connection.protocol.close_sent is not None:
             raise ConnectorError("the connection is closed", kind="connect", retryable=True)
         transport.write(frames)
-        return transport.get_write_buffer_size()
+        return self._connection.pending_bytes
 
     def when_drained(self, callback: Callable[[int], None]) -> None:
         """Call `callback(t_ns)` once the write buffer is empty."""
-        if self._connection.transport.get_write_buffer_size() == 0:
-            callback(self._connection.clock.now_ns())
-        else:
-            self._connection.drained.append(callback)
+        self._connection.when_drained(callback)
 
     def ping(self) -> None:
         """Send a ping; its answer is reported to `on_rtt(t_ns, rtt_ns)`. A peer that never answers is left alone."""
@@ -162,10 +194,12 @@ class WebSocketTransport:
     async def close(self) -> None:
         """Say goodbye and wait a moment for the peer's goodbye; then drop the connection."""
         self._connection.closing = True
-        with contextlib.suppress(ConnectionClosed, OSError, TimeoutError):
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await self._connection.close()
-        self._connection.transport.abort()
+        try:
+            with contextlib.suppress(ConnectionClosed, OSError, TimeoutError):
+                async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                    await self._connection.close()
+        finally:
+            self._connection.abort()
 
     def _ponged(self, payload: bytes, t_ns: int) -> None:
         sent_ns = self._pings.pop(payload, None)
@@ -192,37 +226,33 @@ async def open_websocket(
     host, port = parts.hostname or "", parts.port or (443 if secure else 80)
     context = (tls or ssl.create_default_context()) if secure else None
 
-    def make(*args: Any, **kwargs: Any) -> StampedConnection:
-        connection = StampedConnection(*args, **kwargs)
-        connection.clock, connection.on_message, connection.on_closed = clock, on_message, on_closed
-        connection.on_pong = lambda payload, t_ns: None
-        connection.on_tls = (lambda t_ns: on_phase("tls", t_ns)) if secure else None
-        return connection
-
     try:
+        connection = StampedConnection(
+            ClientProtocol(
+                parse_uri(url),
+                subprotocols=[Subprotocol(name) for name in subprotocols] or None,
+                max_size=MAX_MESSAGE_BYTES,
+            ),
+            ping_interval=None,
+            max_queue=None,
+            write_limit=0,  # zero: uvloop then writes at once instead of at the end of its turn
+        )
+        connection.clock, connection.on_message, connection.on_closed = clock, on_message, on_closed
+        connection.on_tls = (lambda t_ns: on_phase("tls", t_ns)) if secure else None
         async with asyncio.timeout(timeout_s):
             on_phase("started", clock.now_ns())
             sock = await _tcp(host, port, clock, on_phase)
             try:
-                connection = await connect(
-                    url,
-                    sock=sock,
-                    ssl=context,
-                    server_hostname=host if secure else None,
-                    create_connection=make,  # type: ignore[arg-type]
-                    additional_headers=dict(headers),
-                    subprotocols=subprotocols or None,  # type: ignore[arg-type]
-                    compression=None,
-                    max_size=MAX_MESSAGE_BYTES,
-                    max_queue=None,
-                    ping_interval=None,
-                    open_timeout=None,
-                    write_limit=0,  # zero: uvloop then writes at once instead of at the end of its turn
-                    proxy=None,
-                )
+                await _connect(connection, sock, host, context)
             except BaseException:
                 sock.close()
                 raise
+            try:
+                await connection.handshake(dict(headers), user_agent_header=USER_AGENT)
+            except BaseException:
+                connection.abort()
+                raise
+            connection.start_keepalive()
             on_phase("upgrade", clock.now_ns())
     except TimeoutError as exc:
         raise ConnectorError(
@@ -239,8 +269,27 @@ async def open_websocket(
         ) from exc
     except (OSError, InvalidHandshake, EOFError) as exc:
         raise ConnectorError(f"{host}:{port}: {_plain(exc)}", kind="connect", retryable=True) from exc
-    assert isinstance(connection, StampedConnection)
     return WebSocketTransport(connection, on_rtt)
+
+
+async def _connect(
+    connection: StampedConnection, sock: socket.socket, host: str, context: ssl.SSLContext | None
+) -> None:
+    """Put the connection on the socket. TLS is begun on a transport of its own, so that its buffer can be seen too."""
+    loop = asyncio.get_running_loop()
+    if context is None:
+        await loop.create_connection(lambda: connection, sock=sock)
+        return
+    raw, _ = await loop.create_connection(asyncio.Protocol, sock=sock)
+    raw.set_write_buffer_limits(high=0)
+    try:
+        encrypted = await loop.start_tls(raw, connection, context, server_hostname=host)
+    except BaseException:
+        raw.abort()
+        raise
+    assert encrypted is not None
+    connection.raw = raw
+    connection.connection_made(encrypted)
 
 
 async def _tcp(host: str, port: int, clock: Clock, on_phase: OnPhase) -> socket.socket:

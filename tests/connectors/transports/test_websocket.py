@@ -9,6 +9,7 @@ import ssl
 
 import pytest
 import trustme
+import uvloop
 from websockets.asyncio.server import serve
 from websockets.frames import Frame, Opcode
 
@@ -17,6 +18,7 @@ from harness.core.clock import SystemClock
 from harness.core.errors import ConnectorError
 
 pytestmark = pytest.mark.loopback
+LOOPS = [None, uvloop.new_event_loop]
 
 
 class Client:
@@ -47,7 +49,7 @@ class Client:
                 await asyncio.sleep(0.005)
 
 
-def scenario(handler, body, **server_options):
+def scenario(handler, body, *, loop_factory=None, **server_options):
     """Serve `handler` on loopback, run `body(client, url)`."""
 
     async def main() -> None:
@@ -56,7 +58,8 @@ def scenario(handler, body, **server_options):
             scheme = "wss" if "ssl" in server_options else "ws"
             await body(Client(), f"{scheme}://127.0.0.1:{port}/")
 
-    asyncio.run(main())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main())
 
 
 def raw(data: bytes, *, fin: bool = True, opcode: Opcode = Opcode.BINARY) -> bytes:
@@ -123,30 +126,82 @@ def test_prepared_frames_arrive_and_drain_is_stamped() -> None:
     scenario(handler, body)
 
 
-def test_back_pressure_is_seen_and_its_end_stamped() -> None:
+@pytest.fixture
+def certificates() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """(server, client) contexts of a throw-away authority."""
+    authority, server = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(server)
+    client = ssl.create_default_context()
+    authority.configure_trust(client)
+    return server, client
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["tcp", "tls"])
+@pytest.mark.parametrize("loop_factory", LOOPS, ids=["asyncio", "uvloop"])
+def test_back_pressure_is_seen_and_its_end_stamped(secure: bool, loop_factory, certificates) -> None:
+    """A peer that does not read for 0.4 s: the writes are pending until it does, under TLS as well."""
+
     async def handler(ws) -> None:
         ws.transport.pause_reading()
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.4)
         ws.transport.resume_reading()
         async for _ in ws:
             pass
 
     async def body(client: Client, url: str) -> None:
-        transport = await client.open(url)
+        transport = await client.open(url, tls=certificates[1] if secure else None)
         await asyncio.sleep(0.05)
         begin_ns = client.clock.now_ns()
-        pending = 0
         frame = transport.prepare(b"z" * 1_000_000)
-        for _ in range(20):
-            pending = transport.write(frame)
-        assert pending > 0
+        pending = [transport.write(frame) for _ in range(20)]
+        assert pending[-1] > 0
         drained: list[int] = []
         transport.when_drained(drained.append)
         await client.until(lambda: bool(drained), 10)
-        assert drained[0] - begin_ns > 100_000_000
+        assert drained[0] - begin_ns > 200_000_000
+        transport.write(transport.prepare(b"after"))
         await transport.close()
 
-    scenario(handler, body, max_size=None)
+    options = {"ssl": certificates[0]} if secure else {}
+    scenario(handler, body, loop_factory=loop_factory, max_size=None, **options)
+
+
+def test_a_message_after_a_split_control_frame_has_its_own_first_byte() -> None:
+    async def handler(ws) -> None:
+        ping = raw(b"12345678", opcode=Opcode.PING)
+        ws.transport.write(ping[:4])
+        await asyncio.sleep(0.1)
+        ws.transport.write(ping[4:] + raw(b"m"))
+        await ws.wait_closed()
+
+    async def body(client: Client, url: str) -> None:
+        transport = await client.open(url)
+        await client.until(lambda: bool(client.messages))
+        (_, _, t_ns, first_ns) = client.messages[0]
+        assert t_ns == first_ns
+        await transport.close()
+
+    scenario(handler, body)
+
+
+def test_a_redirect_is_not_followed_and_the_key_stays_here() -> None:
+    seen: list[str] = []
+
+    async def handler(ws) -> None:
+        await ws.wait_closed()
+
+    def redirect(connection, request):
+        seen.append(request.headers.get("Authorization", ""))
+        response = connection.respond(302, "elsewhere")
+        response.headers["Location"] = "ws://127.0.0.1:1/other"
+        return response
+
+    async def body(client: Client, url: str) -> None:
+        with pytest.raises(ConnectorError, match="HTTP 302"):
+            await client.open(url)
+        assert len(seen) == 1
+
+    scenario(handler, body, process_request=redirect)
 
 
 def test_phases_rtt_and_close_codes() -> None:
@@ -190,12 +245,8 @@ def test_our_own_close_and_a_dropped_line_are_told_apart() -> None:
     scenario(handler, body)
 
 
-def test_tls_is_a_phase_and_an_unknown_authority_is_one_line() -> None:
-    authority = trustme.CA()
-    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(server_context)
-    client_context = ssl.create_default_context()
-    authority.configure_trust(client_context)
+def test_tls_is_a_phase_and_an_unknown_authority_is_one_line(certificates) -> None:
+    server_context, client_context = certificates
 
     async def handler(ws) -> None:
         await ws.send(b"hello")
