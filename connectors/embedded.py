@@ -47,6 +47,8 @@ class EmbeddedAgent:
     def __init__(self, options: PeerOptions, clock: Clock) -> None:
         if options.target:
             raise ConfigError("the embedded agent takes no target; settings go into --set key=value")
+        if options.model:
+            raise ConfigError("the embedded agent is one model: leave --model away, or name another --peer")
         self._options = options
         self._clock = clock
         self._client = {k: v for k, v in options.settings.items() if k in CLIENT_SETTINGS}
@@ -61,7 +63,7 @@ class EmbeddedAgent:
 
     @property
     def label(self) -> str:
-        return "agent"
+        return f"agent ({self._options.alias})" if self._options.alias else "agent"
 
     @property
     def profile(self) -> Profile:

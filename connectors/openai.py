@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import ssl
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
@@ -35,6 +36,8 @@ OFFICIAL_URL = "wss://api.openai.com/v1/realtime"
 OFFICIAL_HOST = "api.openai.com"
 DEFAULT_MODEL = "gpt-realtime"
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig(nature)?$", re.IGNORECASE)
+"""Names of URL parameters that carry secrets. What stands in a URL would be recorded."""
 BUSY_CODES = frozenset({"session_limit_reached", "rate_limit_exceeded", "server_error", "overloaded"})
 """Errors while setting up that may pass: a server that is busy, or has not freed the session before."""
 UPDATED_WAIT_S = 5.0
@@ -171,6 +174,7 @@ class OpenAIRealtime:
             "url": self.url,
             "model": self._options.model,
             "key_env": self._key_env,
+            "insecure": self._options.insecure,
             **msgspec.structs.asdict(self.settings),
         }
 
@@ -216,16 +220,16 @@ class OpenAIRealtime:
         return connection
 
     def _url(self, target: str) -> str:
-        parts = urlsplit(target)
-        if parts.scheme not in ("ws", "wss") or not parts.hostname:
-            raise ConfigError(f"{target!r} is no WebSocket URL; it looks like ws://127.0.0.1:8000/v1/realtime")
         try:
+            parts = urlsplit(target)
             _ = parts.port
         except ValueError as exc:
-            raise ConfigError(f"{target!r}: the port is not a number up to 65535") from exc
-        if parts.username or parts.password:
-            raise ConfigError("put no key into the URL: name an environment variable with --key-env")
+            raise ConfigError("--peer: the URL's host or port cannot be read; write ws://HOST:PORT/PATH") from exc
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if parts.username or parts.password or any(SECRET_NAME.search(name) for name in query):
+            raise ConfigError("put no key into the URL: name an environment variable with --key-env")
+        if parts.scheme not in ("ws", "wss") or not parts.hostname:
+            raise ConfigError(f"{target!r} is no WebSocket URL; it looks like ws://127.0.0.1:8000/v1/realtime")
         model = self._options.model or (DEFAULT_MODEL if parts.hostname == OFFICIAL_HOST else None)
         if model and self.settings.model_in_url:
             query["model"] = model
@@ -241,6 +245,8 @@ class OpenAIRealtime:
     def _read_key(self) -> str | None:
         if self._key_env is None:
             return None
+        if not self._key_env.isidentifier():
+            raise ConfigError("--key-env takes the name of an environment variable, not a key")
         key = os.environ.get(self._key_env, "").strip()
         if not key:
             raise PrerequisiteError(f"set the environment variable {self._key_env} to the key for {self._host}")

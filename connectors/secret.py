@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from harness.core.connector import Sink
 from harness.core.errors import ConnectorError
-from harness.core.events import Event
+from harness.core.events import Event, WireFrame
 
 MASK = "[key]"
+LONGEST = 400
+"""Characters kept of a peer's own words in an error; cut after the key has been taken out."""
 
 
 class Secret:
-    """One key, or none. `scrub` works on text, `guard` on a sink, `scrubbed` on an error."""
+    """One key, or none. `scrub` works on text, `guard` on a sink, `scrubbed` on an error.
+
+    Found as it is and as JSON escapes it; a peer that encodes it otherwise (base64, in pieces) is not seen through.
+    """
 
     def __init__(self, key: str | None) -> None:
         self._key = key or ""
@@ -31,13 +38,42 @@ class Secret:
         return guarded
 
     def scrubbed(self, error: ConnectorError) -> ConnectorError:
-        """The same error without the key in its message."""
-        return ConnectorError(self.scrub(str(error)), kind=error.kind, retryable=error.retryable, code=error.code)
+        """The same error without the key in its message and code, cut to a readable length."""
+        message = self.scrub(str(error))
+        message = message if len(message) <= LONGEST else message[:LONGEST] + "…"
+        code = self.scrub(error.code) if error.code else error.code
+        return ConnectorError(message, kind=error.kind, retryable=error.retryable, code=code)
 
     def _clean(self, event: Event) -> Event:
-        found = {
-            name: self.scrub(value)
-            for name in event.__struct_fields__
-            if isinstance(value := getattr(event, name), str) and self._key in value
-        }
+        if isinstance(event, WireFrame):
+            return self._clean_wire(event)
+        found: dict[str, Any] = {}
+        for name in event.__struct_fields__:
+            value = getattr(event, name)
+            if isinstance(value, str | dict):
+                cleaned = self._deep(value)
+                if cleaned != value:
+                    found[name] = cleaned
         return msgspec.structs.replace(event, **found) if found else event
+
+    def _clean_wire(self, event: WireFrame) -> WireFrame:
+        """Escapes inside JSON (`\\u0073k-`) are read before the key is looked for."""
+        text = event.text
+        if "\\" in text:
+            try:
+                decoded = msgspec.json.decode(text)
+            except (msgspec.DecodeError, RecursionError):
+                decoded = None
+            if decoded is not None and self._deep(decoded) != decoded:
+                text = msgspec.json.encode(self._deep(decoded)).decode()
+        text = self.scrub(text)
+        return event if text == event.text else msgspec.structs.replace(event, text=text)
+
+    def _deep(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.scrub(value)
+        if isinstance(value, dict):
+            return {self._deep(key): self._deep(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._deep(each) for each in value]
+        return value

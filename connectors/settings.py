@@ -25,5 +25,13 @@ def read_settings(kind: type[S], pairs: Mapping[str, str], unknown: str) -> S:
         try:
             msgspec.convert(value, known[key].type, strict=False)
         except msgspec.ValidationError as exc:
-            raise ConfigError(f"{key}={value}: {str(exc).lower()}") from exc
+            raise ConfigError(f"{key}={value}: {_wanted(str(exc))}") from exc
     return msgspec.convert(dict(pairs), kind, strict=False)
+
+
+def _wanted(complaint: str) -> str:
+    """msgspec's complaint in plain words."""
+    for kind, words in (("`int", "a whole number"), ("`float", "a number"), ("`bool", "true or false")):
+        if f"Expected {kind}" in complaint:
+            return f"needs {words}"
+    return complaint.lower()

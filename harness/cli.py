@@ -6,6 +6,7 @@ Rooms are imported inside the commands, so that `--help` is instant. Exit codes:
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def cli() -> None:
 @click.option(
     "--chunk-ms", type=click.IntRange(10, 200), help="Size of the user's audio chunks. [default: 20, or the peer's]"
 )
-@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Say every query N times.")
+@click.option("--repeat", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Say every query N times.")
 @click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True, help="Sessions at once.")
 @click.option(
     "--turns-per-session",
@@ -93,7 +94,7 @@ def cli() -> None:
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0.1),
+    type=click.FloatRange(0.1, 86_400),
     default=30.0,
     show_default=True,
     help="Seconds to wait for an answer after the end of speech, and for the connection.",
@@ -122,6 +123,8 @@ def bench(**options: Any) -> None:
     from harness.run.suite import SuiteOptions
     from scenarios.pack import load_pack
 
+    if not math.isfinite(options["timeout_s"]):
+        raise click.BadParameter("must be a number of seconds", param_hint="--timeout")
     pack = load_pack(options["queries"], limit=options["limit"], languages=options["languages"] or None)
     request = BenchRequest(
         peers=options["peers"] or (DEFAULT_PEER,),
@@ -159,19 +162,24 @@ def bench(**options: Any) -> None:
     )
     identity = {"pack": pack.name, "sha256": pack.sha256, "clips": len(pack.clips), "annotator": pack.annotator}
     outcome = run_bench(request, pack.name, pack.clips, identity)
-    answered = [_conclude(directory, as_json=options["as_json"]) for directory in outcome.directories]
     if outcome.result is None:
         kept = sum(len(directory.finished()) for directory in outcome.directories)
         _say(
             f"interrupted: {kept} finished sessions are kept; the same command with "
             f"--out {_out(outcome.directories)} --resume goes on"
         )
+    summaries = [_conclude(directory, as_json=options["as_json"]) for directory in outcome.directories]
+    if options["as_json"]:
+        _print_json(summaries[0] if len(summaries) == 1 else {"peers": summaries})
+    elif len(summaries) > 1:
+        _compare(summaries)
+    if outcome.result is None:
         sys.exit(INTERRUPTED)
-    if outcome.result.hopeless:
-        _say(f"the peer failed: {outcome.result.hopeless}")
-    if not any(answered):
-        if not outcome.result.hopeless:
-            _say("the peer properly answered in no session; the table above says why")
+    for label, why in outcome.result.hopeless.items():
+        _say(f"{label} was given up: {why}")
+    failed = [summary for summary in summaries if summary is None or not summary["status"].get("ok")]
+    if failed:
+        _say("no turn was properly answered by a peer; the table above says why")
         sys.exit(PEER_FAILED)
 
 
@@ -222,7 +230,6 @@ def serve(**options: Any) -> None:
     arguments += [item for pair in options["settings"] for item in ("--set", pair)]
     arguments += ["--truth", str(options["truth"])] if options["truth"] else []
     arguments += ["--tls"] * options["tls"] + ["--public"] * options["public"]
-    _say("serving until Ctrl-C; measure it with: firstpacket bench --peer <url below>")
     sys.exit(agent(arguments))
 
 
@@ -290,18 +297,26 @@ def doctor(as_json: bool) -> None:
     sys.exit(PREREQUISITE if any(f.state == "missing" and f.area == "packages" for f in findings) else OK)
 
 
-def _conclude(directory: Any, *, as_json: bool) -> bool:
-    """Score a run from disk, write its figures and its report, and show them; whether any turn was answered well."""
+def _conclude(directory: Any, *, as_json: bool) -> dict[str, Any] | None:
+    """Score a run from disk, write its figures and its report, and show them; None when it holds no session."""
     from harness.run.replay import score, write_scores
 
     if not directory.finished():
-        return False
+        return None
     scored = score(directory)
     write_scores(directory, scored)
     report = _report(directory)
-    _show(scored.rows, scored.summary, as_json=as_json)
+    if not as_json:
+        _show(scored.rows, scored.summary, as_json=False)
     _say(f"report: {report}")
-    return bool(scored.summary["status"].get("ok"))
+    summary: dict[str, Any] = scored.summary
+    return summary
+
+
+def _compare(summaries: list[dict[str, Any] | None]) -> None:
+    from harness.report.comparison import print_comparison
+
+    print_comparison(_console(), [(summary["peer"], summary) for summary in summaries if summary])
 
 
 def _report(directory: Any) -> Path:
@@ -337,8 +352,8 @@ def _out(directories: tuple[Any, ...]) -> Path:
 
 
 def _say(line: str) -> None:
-    """A line for a person; standard output stays for results."""
-    click.echo(line, err=True)
+    """A line for a person; standard output stays for results. A peer's words in it cannot steer the terminal."""
+    click.echo("".join(char if char.isprintable() else " " for char in line), err=True)
 
 
 def main() -> None:

@@ -199,7 +199,7 @@ def test_two_peers_are_interleaved_and_kept_apart(tmp_path: Path) -> None:
         *("--peer", "agent?think_ms=50", "--peer", "agent?think_ms=250", "--json"),
     )
     assert code == 0, err
-    fast, slow = (RunDirectory(tmp_path / "run" / name) for name in ("agent", "agent-2"))
+    fast, slow = (RunDirectory(tmp_path / "run" / f"agent-think_ms-{ms}") for ms in (50, 250))
     medians = [run.read_json("summary.json")["metrics"]["first_packet_ms"]["p50"] for run in (fast, slow)]
     assert 150 < medians[1] - medians[0] < 250
     starts = sorted(

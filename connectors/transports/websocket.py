@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection
 from websockets.client import ClientProtocol
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus, InvalidURI
 from websockets.frames import Frame, Opcode
 from websockets.http11 import USER_AGENT
 from websockets.protocol import Event as WireEvent
@@ -28,6 +28,8 @@ from harness.core.errors import ConfigError, ConnectorError
 from harness.core.events import ClosedBy, Phase
 
 MAX_MESSAGE_BYTES = 64 << 20
+MAX_FRAGMENTS = 100_000
+"""Fragments of one message; a peer that sends more (empty ones, say) is cut off before they fill the memory."""
 CLOSE_TIMEOUT_S = 2.0
 DRAIN_LOOK_S = 0.001
 """How often a TLS connection under back-pressure is asked whether its last bytes have left."""
@@ -125,6 +127,10 @@ class StampedConnection(ClientConnection):
             data = frame.data
         else:
             self.parts.append(frame.data)
+            if len(self.parts) > MAX_FRAGMENTS:
+                self.parts = []
+                self.transport.abort()
+                return
             if not frame.fin:
                 return
             data, self.parts = b"".join(self.parts), []
@@ -267,7 +273,7 @@ async def open_websocket(
         raise ConnectorError(
             f"TLS with {host}:{port} failed: {why}; --set ca=FILE trusts a certificate of your own", kind="connect"
         ) from exc
-    except (OSError, InvalidHandshake, EOFError) as exc:
+    except (OSError, InvalidHandshake, EOFError, UnicodeError, ValueError) as exc:
         raise ConnectorError(f"{host}:{port}: {_plain(exc)}", kind="connect", retryable=True) from exc
     return WebSocketTransport(connection, on_rtt)
 
@@ -297,7 +303,7 @@ async def _tcp(host: str, port: int, clock: Clock, on_phase: OnPhase) -> socket.
     loop = asyncio.get_running_loop()
     try:
         addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except socket.gaierror as exc:
+    except (socket.gaierror, UnicodeError) as exc:
         raise ConnectorError(f"no such host: {host}", kind="connect") from exc
     on_phase("dns", clock.now_ns())
     failure: OSError = OSError(f"{host} has no address")
@@ -321,7 +327,7 @@ async def _tcp(host: str, port: int, clock: Clock, on_phase: OnPhase) -> socket.
 
 def _refused(host: str, exc: InvalidStatus) -> ConnectorError:
     status = exc.response.status_code
-    body = " ".join((exc.response.body or b"")[:300].decode("utf-8", "replace").split())
+    body = " ".join((exc.response.body or b"").decode("utf-8", "replace").split())
     hint = {
         401: "the key is wrong or missing",
         403: "the key may not use this",
@@ -336,5 +342,5 @@ def _refused(host: str, exc: InvalidStatus) -> ConnectorError:
 def _plain(exc: BaseException) -> str:
     if isinstance(exc, ConnectionRefusedError):
         return "connection refused, nothing listens there"
-    text = " ".join((getattr(exc, "strerror", None) or str(exc)).split())
-    return text or type(exc).__name__
+    text = " ".join((getattr(exc, "strerror", None) or str(exc)).split()) or type(exc).__name__
+    return text + ("; no WebSocket server there, or it wants wss://" if isinstance(exc, InvalidMessage) else "")

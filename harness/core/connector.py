@@ -28,7 +28,7 @@ class PeerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What the user said about a peer. target: the name's rest or the URL; settings: `--set`, checked by the peer.
 
     key_env: name of the environment variable that holds the secret (never the secret itself). wire: raw text messages
-    are handed to the sink too, as `WireFrame`.
+    are handed to the sink too, as `WireFrame`. alias: what tells this peer from another of its name, for its label.
     """
 
     target: str = ""
@@ -36,6 +36,7 @@ class PeerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     key_env: str | None = None
     insecure: bool = False
     timeout_s: float = 30.0
+    alias: str = ""
     wire: bool = False
     settings: dict[str, str] = msgspec.field(default_factory=dict)
 

@@ -32,7 +32,8 @@ RESULTS = Path("bench_results")
 
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What `firstpacket bench` was asked for."""
+    """What `firstpacket bench` was asked for. sentinel: the noise watch's own priority; normal tells what a peer on
+    this machine meets as well."""
 
     peers: tuple[str, ...] = (DEFAULT_PEER,)
     options: PeerOptions = PeerOptions()
@@ -40,6 +41,7 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     out: Path | None = None
     resume: bool = False
     priority: Priority = "normal"
+    sentinel: Priority = "normal"
     show_progress: bool = True
 
 
@@ -82,7 +84,7 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
         )
     progress = Progress(clock, shown=request.show_progress)
     try:
-        with _noise_beside(directories, request.priority):
+        with _noise_beside(directories, request.sentinel):
             result = run_async(lambda: _hold(request, clock, runs, progress))
     except KeyboardInterrupt:
         return BenchOutcome(directories=tuple(directories), result=None)
@@ -148,7 +150,7 @@ def _directories(peers: Sequence[Peer], name: str, request: BenchRequest) -> lis
     if request.out is None:
         date = datetime.fromtimestamp(wall_anchor(SystemClock()).wall_ns / 1e9, UTC).strftime("%Y%m%d-%H%M%S")
         who = slug("-vs-".join(peer.label for peer in peers))
-        out = RESULTS / f"{date}_{who}_{slug(name)}"
+        out = _unused(RESULTS / f"{date}_{who}_{slug(name)}")
     else:
         out = request.out
     if out.exists() and not out.is_dir():
@@ -161,3 +163,12 @@ def _directories(peers: Sequence[Peer], name: str, request: BenchRequest) -> lis
         twins = sum(each == label or each.rpartition("-")[0] == label for each in labels)
         labels.append(f"{label}-{twins + 1}" if twins else label)
     return [RunDirectory(out / label) for label in labels]
+
+
+def _unused(path: Path) -> Path:
+    """`path`, or the first of `path-2`, `path-3`, … that does not exist: two runs may begin in one second."""
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}-{number}")
+    return free

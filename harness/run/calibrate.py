@@ -18,7 +18,7 @@ import numpy as np
 
 from harness import __version__
 from harness.core.connector import PeerOptions
-from harness.core.errors import HarnessError
+from harness.core.errors import ConfigError, HarnessError
 from harness.core.events import AudioSent, LoopLag, SessionReady
 from harness.core.run_directory import RunDirectory
 from harness.run.bench import BenchRequest, run_async, run_bench
@@ -28,7 +28,7 @@ from harness.run.drift import drift_ns
 from harness.run.machine import machine_facts
 from harness.run.plan import PlanOptions
 from harness.run.progress import duration
-from harness.run.quiet import Priority
+from harness.run.quiet import Priority, priority
 from harness.run.replay import score
 from harness.run.runner import SessionOptions
 from harness.run.sentinel import HostNoise
@@ -47,6 +47,11 @@ DRIFT_CHUNKS = 30_000
 """Ten minutes of 20 ms chunks."""
 
 
+Verdict = Literal["met", "missed", "host noise", "too few"]
+P99_NEEDS = 100
+"""Below this many values a p99 is their maximum, more or less: not given."""
+
+
 class CalibrateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """sessions: one row for each number at once. samples: answers timed a row. minutes: of a real-time stream."""
 
@@ -59,7 +64,8 @@ class CalibrateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of figures, ms. verdict: `met`, `missed`, or `host noise` when the sentinel beside it was not quiet."""
+    """One row of figures, ms; p99 needs 100 answers. verdict: `met`; `missed`, on a host whose sentinel was quiet;
+    `host noise`, missed on one whose was not; `too few` answers to tell."""
 
     name: str
     sessions: int
@@ -74,11 +80,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     loop_lag_p99: float | None
     host: HostNoise
     goal: dict[str, float]
-    verdict: Literal["met", "missed", "host noise"]
+    verdict: Verdict
 
 
 def run_calibrate(request: CalibrateRequest, say: Callable[[str], None]) -> dict[str, Any]:
     """Run every row, keep the figures for later runs, and return them. Raises HarnessError."""
+    if request.out is not None and request.out.exists() and any(request.out.iterdir()):
+        raise ConfigError(f"--out {request.out}: exists and is not empty; name a new directory")
     with ExitStack() as stack:
         if request.out is None:
             root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="firstpacket-calibrate-")))
@@ -93,7 +101,7 @@ def run_calibrate(request: CalibrateRequest, say: Callable[[str], None]) -> dict
         {
             "schema": SCHEMA,
             "firstpacket": __version__,
-            "machine": run_async(_machine),
+            "machine": run_async(lambda: _machine(request.priority)),
             "priority": request.priority,
             "rows": rows,
             "drift_ns": drift_ns(DRIFT_CHUNKS),
@@ -101,14 +109,16 @@ def run_calibrate(request: CalibrateRequest, say: Callable[[str], None]) -> dict
         }
     )
     assert isinstance(figures, dict)
-    store_calibration(figures)
+    if all(row.n >= P99_NEEDS for row in rows):  # a quick look does not replace figures that mean something
+        store_calibration(figures)
     if request.out is not None:
         RunDirectory(request.out).write_json("calibration.json", figures)
     return figures
 
 
-async def _machine() -> dict[str, Any]:
-    return machine_facts()
+async def _machine(asked: Priority) -> dict[str, Any]:
+    with priority(asked):
+        return machine_facts()
 
 
 def _row(request: CalibrateRequest, count: int, tls: bool, root: Path, say: Callable[[str], None]) -> Row:
@@ -142,6 +152,7 @@ def _row(request: CalibrateRequest, count: int, tls: bool, root: Path, say: Call
         ),
         out=directory,
         priority=request.priority,
+        sentinel=request.priority,
         show_progress=False,
     )
     run = _hold(bench, query)
@@ -166,7 +177,11 @@ def _figures(name: str, count: int, errors_ms: list[float], run: RunDirectory, g
         "late_p99": _percentile([ns / 1e6 for ns in late_ns], 99) or 0.0,
     }
     early = sum(ns < 0 for ns in late_ns)
-    met = not early and all((reached[key] or 0.0) <= bound for key, bound in target.items() if key in reached)
+    verdict: Verdict = "too few"
+    if None not in reached.values() or not errors_ms:  # a stream has no answers to time: its sends are judged
+        judged = [(figure, target[key]) for key, figure in reached.items() if figure is not None]
+        met = not early and all(figure <= bound for figure, bound in judged)
+        verdict = "met" if met else "missed" if host.quiet else "host noise"
     return Row(
         name=name,
         sessions=count,
@@ -181,7 +196,7 @@ def _figures(name: str, count: int, errors_ms: list[float], run: RunDirectory, g
         loop_lag_p99=_percentile([ns / 1e6 for ns in lag_ns], 99),
         host=host,
         goal=target,
-        verdict="met" if met else "missed" if host.quiet else "host noise",
+        verdict=verdict,
     )
 
 
@@ -235,10 +250,16 @@ def _stream(request: CalibrateRequest, root: Path, say: Callable[[str], None]) -
     directory = root / "stream"
     settings = {"endpointer": "scripted", "endpoint_sample": str(query.speech_end), "text": "none", "answer_s": "0.2"}
     bench = BenchRequest(
-        options=PeerOptions(settings=settings), out=directory, priority=request.priority, show_progress=False
+        options=PeerOptions(settings=settings),
+        out=directory,
+        priority=request.priority,
+        sentinel=request.priority,
+        show_progress=False,
     )
     return _figures(f"stream of {request.minutes:g} min", 1, [], _hold(bench, query), None)
 
 
 def _percentile(values: list[float], q: float) -> float | None:
-    return round(float(np.percentile(values, q)), 3) if values else None
+    if not values or (q == 99 and len(values) < P99_NEEDS):
+        return None
+    return round(float(np.percentile(values, q)), 3)

@@ -35,7 +35,7 @@ def parse_peer(text: str) -> PeerRequest:
             return PeerRequest(name=name, target=rest)
         if name in ("ws", "wss"):
             return PeerRequest(name=URL_PEER, target=text)
-        raise ConfigError(f"--peer {text}: no connector speaks {name}://; a realtime server is ws://… or wss://…")
+        raise ConfigError(f"--peer: no connector speaks {name}://; a realtime server is ws://… or wss://…")
     head, _, query = text.partition("?")
     name, _, target = head.partition(":")
     return PeerRequest(name=name, target=target, settings=dict(parse_qsl(query, keep_blank_values=True)))
@@ -48,7 +48,12 @@ def make_peer(text: str, options: PeerOptions, clock: Clock) -> Peer:
     """
     request = parse_peer(text)
     kind: Any = load(CONNECTORS, request.name)
-    merged = msgspec.structs.replace(options, target=request.target, settings={**options.settings, **request.settings})
+    merged = msgspec.structs.replace(
+        options,
+        target=request.target,
+        settings={**options.settings, **request.settings},
+        alias=", ".join(f"{key}={value}" for key, value in request.settings.items()),
+    )
     peer: Peer = kind(merged, clock)
     return peer
 

@@ -9,6 +9,7 @@ import msgspec
 
 from harness.core.query import Query
 from harness.core.run_directory import slug
+from harness.core.session.writer import PARTIAL
 from harness.run.runner import SessionPlan
 
 
@@ -41,6 +42,7 @@ def plan_sessions(queries: Sequence[Sequence[Query]], options: PlanOptions) -> l
             for peer in peers:
                 turns = tuple(queries[peer][begin : begin + options.turns_per_session])
                 name = f"{index:05d}-{slug(turns[0].id)}"
+                name += "_" if name.endswith(PARTIAL) else ""
                 plan.append((peer, SessionPlan(id=name, queries=turns, repeat=repeat)))
             index += 1
     return plan

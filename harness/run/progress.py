@@ -5,6 +5,7 @@ A drawing library would repaint in the measuring process; a single short write d
 
 from __future__ import annotations
 
+import select
 import sys
 from typing import TextIO
 
@@ -36,6 +37,8 @@ class Progress:
         if not self._shown:
             return
         line = self._line(done, total, now_ns)
+        if not self._takes_a_line():
+            return
         if self._terminal:
             self._stream.write(f"\r\x1b[K{line}")
             self._stream.flush()
@@ -43,6 +46,13 @@ class Progress:
             self._said_ns = now_ns
             self._stream.write(line + "\n")
             self._stream.flush()
+
+    def _takes_a_line(self) -> bool:
+        """Whether a write would not wait: nobody may be reading, and the loop must not be held up by that."""
+        try:
+            return bool(select.select([], [self._stream.fileno()], [], 0)[1])
+        except (OSError, ValueError):
+            return True
 
     def end(self) -> None:
         if self._shown and self._terminal and self._first is not None:

@@ -35,6 +35,8 @@ from harness.run.pacer import Deadline, Pacer
 LIMIT_BYTES = 64 << 20
 """Undelivered bytes above which events are dropped: minutes of audio for hundreds of sessions."""
 FLUSH_NS = 10_000_000
+CLOSE_TIMEOUT_S = 60.0
+"""How long the writer may take to finish one session: a disk that hangs longer than this is given up."""
 PIPE_BYTES = 1 << 20
 F_SETPIPE_SZ = 1031
 
@@ -68,7 +70,13 @@ class Recorder:
         answers_fd, write_fd = os.pipe()
         try:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-P", "-m", "harness.run.writer_process", stdin=read_fd, stdout=write_fd
+                sys.executable,
+                "-P",
+                "-m",
+                "harness.run.writer_process",
+                stdin=read_fd,
+                stdout=write_fd,
+                start_new_session=True,
             )
         finally:
             os.close(read_fd)
@@ -124,7 +132,14 @@ class Recorder:
         dropped = self._dropped.pop(number, 0)
         self._open.discard(number)
         self._put(CloseSession(number, dropped, keep))
-        closed = await answer
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                closed = await answer
+        except TimeoutError:
+            self._lost(f"the writer process did not finish a session within {CLOSE_TIMEOUT_S:g} s")
+            if self._process is not None:
+                self._process.kill()
+            raise RecordingError(f"a session could not be recorded: {self._gone}") from None
         if closed.error:
             raise RecordingError(f"a session could not be recorded: {closed.error}")
         return closed.events

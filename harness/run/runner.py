@@ -13,7 +13,7 @@ from harness.core.clock import wall_anchor
 from harness.core.commands import Commit, Configure, CreateResponse
 from harness.core.connector import Connection, Peer, Prepared
 from harness.core.errors import ConnectorError
-from harness.core.events import CommandSent, ConnectionClosed, Event, PeerError, TurnEnded, TurnStarted
+from harness.core.events import CommandSent, ConnectionClosed, Event, Note, PeerError, TurnEnded, TurnStarted
 from harness.core.profile import TurnControl
 from harness.core.query import Query
 from harness.core.session.header import AudioInfo, ClockInfo, Header, PeerInfo
@@ -139,13 +139,21 @@ class SessionRunner:
                 if self._fault is not None:
                     raise self._fault
                 if turn + 1 < len(self._queries) and self._watch is not None:
-                    heard_ns = max(self._watch.playout_end_ns, self._rig.clock.now_ns())
-                    await self._pause(heard_ns + TURN_GAP_MS * NS_PER_MS)
+                    await self._listen(self._watch)
             await self._pause(self._rig.clock.now_ns() + self._options.linger_ms * NS_PER_MS)
         finally:
             microphone.stop()
             self._ping_deadline.cancel()
             await connection.close()
+
+    async def _listen(self, watch: TurnWatch) -> None:
+        """Wait as a listener would until the answer has been heard; an endless one is left after the time limit."""
+        now_ns = self._rig.clock.now_ns()
+        limit_ns = now_ns + round(self._options.timeout_s * NS_PER_S)
+        if watch.playout_end_ns > limit_ns:
+            message = f"the answer plays on for more than {self._options.timeout_s:g} s; the next turn interrupts it"
+            self._sink(Note(t_ns=now_ns, code="long_answer", message=message))
+        await self._pause(min(max(watch.playout_end_ns, now_ns), limit_ns) + TURN_GAP_MS * NS_PER_MS)
 
     async def _turn(self, turn: int, query: Query, connection: Connection, microphone: Microphone) -> None:
         clip_sample = microphone.say(query.samples)

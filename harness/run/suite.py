@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from harness import __version__
+from harness.core.audio import NS_PER_S
 from harness.core.clock import SystemClock, wall_anchor
 from harness.core.connector import Peer
 from harness.core.errors import ConfigError
@@ -45,12 +46,29 @@ class PeerRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteResult(msgspec.Struct, frozen=True, kw_only=True):
-    """held: sessions finished now; kept: finished before (resume); hopeless: why the run was given up, if it was."""
+    """held: sessions finished now; kept: finished before (resume); hopeless: peers that were given up, and why."""
 
     held: int
     kept: int
-    answered: int
-    hopeless: str = ""
+    hopeless: dict[str, str] = {}
+
+
+class Health:
+    """What is known of one peer: whether any session was set up, and whether it is worth going on."""
+
+    def __init__(self) -> None:
+        self._set_up = False
+        self._failures = 0
+        self.hopeless = ""
+
+    def learn(self, result: SessionResult) -> None:
+        """Give a peer up when no session can be set up: the rest would fail alike."""
+        if result.error is None:
+            self._set_up = True
+            return
+        self._failures += 1
+        if not self._set_up and (not result.error.retryable or self._failures >= HOPELESS_AFTER):
+            self.hopeless = str(result.error)
 
 
 class Suite:
@@ -67,17 +85,21 @@ class Suite:
         self._runs = runs
         self._options = options
         self._progress = progress
-        self._setup_failures = 0
-        self._set_up = False
-        self._hopeless = ""
-        self._results: list[SessionResult] = []
+        self._health = [Health() for _ in runs]
+        self._held = 0
         self._ended = asyncio.Event()
 
     async def run(self) -> SuiteResult:
-        """Hold every session that is not finished yet. Raises RecordingError when the disk fails."""
-        finished = [set(run.directory.finished()) for run in self._runs]
+        """Hold every session that is not finished yet. Raises RecordingError when the disk fails.
+
+        A session that was never set up is held again, and so are warm-ups: the peer is cold after a pause.
+        """
+        finished = [begun(run.directory) for run in self._runs]
         plan = plan_sessions([run.queries for run in self._runs], self._options.plan)
         todo = [(peer, session) for peer, session in plan if session.id not in finished[peer]]
+        if todo:
+            warm = [(peer, session) for peer, session in plan if session.warmup and session.id in finished[peer]]
+            todo = warm + todo
         self._total, self._kept = len(plan), len(plan) - len(todo)
         waiting = iter(todo)
         try:
@@ -86,27 +108,27 @@ class Suite:
                     group.create_task(self._work(waiting))
         except BaseExceptionGroup as exc:
             raise _first(exc) from None
-        return SuiteResult(
-            held=len(self._results),
-            kept=self._kept,
-            answered=sum(result.answered for result in self._results),
-            hopeless=self._hopeless,
-        )
+        hopeless = {
+            run.peer.label: health.hopeless
+            for run, health in zip(self._runs, self._health, strict=True)
+            if health.hopeless
+        }
+        return SuiteResult(held=self._held, kept=self._kept, hopeless=hopeless)
 
-    async def _work(self, waiting: Any) -> None:
+    async def _work(self, waiting: Iterator[tuple[int, SessionPlan]]) -> None:
         for peer, session in waiting:
-            if self._hopeless:
-                return
+            if self._health[peer].hopeless:
+                continue
             await self._breathe()
             alone = hold.depth == 0
             with hold:
                 if alone:  # entering collected garbage; that pause belongs to no session
                     self._rig.watch.start()
-                result = await self._hold(self._runs[peer], session)
+                result = await self._hold(peer, session)
             self._ended.set()
-            self._results.append(result)
-            self._judge(result)
-            self._progress(result, len(self._results) + self._kept, self._total)
+            self._held += 1
+            self._health[peer].learn(result)
+            self._progress(result, self._held + self._kept, self._total)
 
     async def _breathe(self) -> None:
         """Now and then let all sessions end before the next begins, so that the collector can run beside none."""
@@ -114,24 +136,22 @@ class Suite:
             self._ended.clear()
             await self._ended.wait()
 
-    async def _hold(self, run: PeerRun, plan: SessionPlan) -> SessionResult:
+    async def _hold(self, peer: int, plan: SessionPlan) -> SessionResult:
         """Hold one session, again if its connection failed in a way that may pass."""
+        run = self._runs[peer]
         for wait_s in (*RETRY_WAITS_S, None):
             runner = SessionRunner(self._rig, run.peer, self._options.session, plan, run.directory.sessions)
             result = await runner.run()
-            if wait_s is None or result.error is None or not result.error.retryable or self._hopeless:
+            if wait_s is None or result.error is None or not result.error.retryable or self._health[peer].hopeless:
                 return result
-            await self._rig.pacer.until(self._rig.clock.now_ns() + round(wait_s * 1e9))
+            await self._rig.pacer.until(self._rig.clock.now_ns() + round(wait_s * NS_PER_S))
         raise AssertionError("unreachable")
 
-    def _judge(self, result: SessionResult) -> None:
-        """Give up when no session can be set up: the rest would fail alike."""
-        if result.error is None:
-            self._set_up = True
-            return
-        self._setup_failures += 1
-        if not self._set_up and (not result.error.retryable or self._setup_failures >= HOPELESS_AFTER):
-            self._hopeless = str(result.error)
+
+def begun(directory: RunDirectory) -> set[str]:
+    """Ids of the finished sessions in which a query was at least begun: those are not held again."""
+    mark = b'"type":"turn_started"'
+    return {name for name in directory.finished() if mark in (directory.sessions / name / "events.jsonl").read_bytes()}
 
 
 def prepare_directory(
@@ -148,12 +168,14 @@ def prepare_directory(
 
     Raises ConfigError for an existing directory without resume, and for a changed configuration, naming the key.
     """
-    if directory.exists():
+    if directory.exists() and (resume or directory.finished()):
         if not resume:
             raise ConfigError(f"{directory.path} already holds a run: choose another --out, or go on with --resume")
         _same(directory.info().config, config)
         return
-    if directory.path.exists() and any(directory.path.iterdir()):
+    if resume:
+        raise ConfigError(f"--resume: {directory.path} holds no run; leave --resume away to begin one")
+    if not directory.exists() and directory.path.exists() and any(directory.path.iterdir()):
         raise ConfigError(f"{directory.path} exists and is no run directory: choose another --out")
     info = RunInfo(
         peer=peer.label,

@@ -49,7 +49,7 @@ class Desk:
                     self.take(AppendEvent(number, message.event))
             elif message.number in self._open:
                 self._open[message.number].append(message.event)
-        except (OSError, ValueError) as exc:
+        except Exception as exc:  # noqa: BLE001 - told with the session's close; the other sessions go on
             self._failed[message.number] = _line(exc)
             self._open.pop(message.number, None)
         return None
@@ -65,7 +65,7 @@ class Desk:
                 shutil.rmtree(writer.partial, ignore_errors=True)
                 return Closed(message.number)
             return Closed(message.number, events=writer.close(message.dropped).events)
-        except (OSError, ValueError) as exc:
+        except Exception as exc:  # noqa: BLE001 - one session's failure, told to the measuring side
             return Closed(message.number, error=_line(exc))
 
     def flush(self) -> None:
@@ -78,6 +78,8 @@ class Desk:
 
 
 def _line(exc: BaseException) -> str:
+    if isinstance(exc, OSError) and exc.errno is not None:
+        return f"{exc.strerror} ({Path(str(exc.filename)).name})" if exc.filename else str(exc.strerror)
     return " ".join(str(exc).split()) or type(exc).__name__
 
 

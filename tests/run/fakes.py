@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 
-from harness.core.clock import Clock
-from harness.core.commands import AppendAudio
+from harness.core.clock import Clock, SystemClock
+from harness.core.commands import AppendAudio, CreateResponse
+from harness.core.errors import ConnectorError
+from harness.core.events import AudioReceived, ConnectionPhase, InputCommitted, ResponseDone, ResponseStarted
+from harness.core.profile import Profile
 
 
 class FakeConnection:
@@ -56,3 +61,56 @@ class ToneQuery:
 
     def at_rate(self, rate_hz: int) -> ToneQuery:
         return self if rate_hz == self.rate_hz else ToneQuery(self.id, rate_hz)
+
+
+class FakePeer:
+    """A peer in memory: answers each `CreateResponse` at once. `failures`: errors of the next `connect` calls."""
+
+    kind, version = "fake", "1"
+
+    def __init__(self, label: str = "fake", failures: list[ConnectorError] | None = None) -> None:
+        self.label = label
+        self.profile = Profile()
+        self.config: dict[str, object] = {}
+        self.failures = failures or []
+        self.connects = 0
+        self.open = 0
+        self.most_open = 0
+
+    async def connect(self, configure, sink):
+        self.connects += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        clock = SystemClock()
+        sink(ConnectionPhase(t_ns=clock.now_ns(), phase="started"))
+        sink(ConnectionPhase(t_ns=clock.now_ns(), phase="configured"))
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        return FakeSession(self, sink, clock)
+
+
+class FakeSession(FakeConnection):
+    """One session with a `FakePeer`."""
+
+    def __init__(self, peer: FakePeer, sink, clock: Clock) -> None:
+        super().__init__(clock)
+        self.peer, self.sink = peer, sink
+
+    def send(self, prepared: object) -> int:
+        pending = super().send(prepared)
+        if isinstance(prepared, CreateResponse):
+            asyncio.get_running_loop().call_soon(self.answer)
+        return pending
+
+    def answer(self) -> None:
+        tone = ToneQuery(ms=200, lead_ms=0).samples
+        now = self.clock.now_ns
+        self.sink(InputCommitted(t_ns=now()))
+        self.sink(ResponseStarted(t_ns=now(), response="r"))
+        self.sink(
+            AudioReceived(t_ns=now(), samples=len(tone), rate_hz=24_000, response="r", pcm=tone.astype("<i2").tobytes())
+        )
+        self.sink(ResponseDone(t_ns=now(), response="r"))
+
+    async def close(self) -> None:
+        self.peer.open -= 1

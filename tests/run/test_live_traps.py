@@ -241,7 +241,7 @@ def test_failures_carry_the_peers_own_words(tmp_path: Path, settings, status: st
 def test_a_refused_key_is_said_once_and_ends_the_run(tmp_path: Path) -> None:
     queries = [ToneQuery(f"q{k}") for k in range(5)]
     held = manual(tmp_path / "run", {"refuse_with": 401}, queries=queries)
-    assert "401" in held.outcome.result.hopeless
+    assert "401" in held.outcome.result.hopeless["agent"]
     assert len(held.rows) == 1
     assert held.rows[0]["status"] == "peer_error"
 

@@ -1,0 +1,47 @@
+"""A key that comes back is taken out of whatever it stands in."""
+
+from __future__ import annotations
+
+from connectors.secret import MASK, Secret
+from harness.core.errors import ConnectorError
+from harness.core.events import PeerError, ResponseDone, TextReceived, WireFrame
+
+KEY = "sk-marker-1234567890"
+
+
+def cleaned(event):
+    seen = []
+    Secret(KEY).guard(seen.append)(event)
+    return seen[0]
+
+
+def test_text_fields_and_nested_usage_keys_and_values() -> None:
+    assert cleaned(PeerError(t_ns=1, code=f"bad {KEY}", message=f"{KEY} {KEY}")).message == f"{MASK} {MASK}"
+    usage = {KEY: [KEY, {"x": f"a{KEY}b"}], "n": 3}
+    done = cleaned(ResponseDone(t_ns=1, usage=usage))
+    assert done.usage == {MASK: [MASK, {"x": f"a{MASK}b"}], "n": 3}
+
+
+def test_wire_text_as_it_is_and_escaped() -> None:
+    plain = cleaned(WireFrame(t_ns=1, direction="in", text=f'{{"a":"{KEY}"}}'))
+    assert KEY not in plain.text
+    escaped = WireFrame(t_ns=1, direction="in", text='{"a":"\\u0073k-marker-1234567890","b":"\\n"}')
+    assert "marker-1234567890" not in cleaned(escaped).text
+    harmless = WireFrame(t_ns=1, direction="in", text='{"b":"\\n"}')
+    assert cleaned(harmless) is harmless
+
+
+def test_errors_lose_the_key_before_they_are_cut() -> None:
+    error = ConnectorError("x" * 390 + KEY, kind="peer", code=KEY)
+    scrubbed = Secret(KEY).scrubbed(error)
+    assert "sk-" not in str(scrubbed)
+    assert scrubbed.code == MASK
+    assert len(str(scrubbed)) <= 401
+
+
+def test_without_a_key_nothing_is_touched() -> None:
+    seen = []
+    sink = seen.append
+    assert Secret(None).guard(sink) is sink
+    event = TextReceived(t_ns=1, text="hello")
+    assert cleaned(event) is event
