@@ -90,7 +90,13 @@ class EmbeddedAgent:
                 stderr=complaints,
                 start_new_session=True,  # Ctrl-C is ours to handle: the agent ends with our end of its input
             )
-            listening = await self._listening(complaints)
+            try:
+                listening = await self._listening(complaints)
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+                await self._process.wait()
+                raise
         if self._realtime and hasattr(os, "sched_setscheduler"):
             with contextlib.suppress(PermissionError):
                 os.sched_setscheduler(listening.pid, os.SCHED_FIFO, os.sched_param(FIFO_LEVEL))
