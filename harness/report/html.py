@@ -28,7 +28,7 @@ from harness.report.matrix import matrix_of
 from harness.report.overview import overview
 from harness.report.redaction import redact
 from harness.report.table import apart, dash_reasons, everyone
-from harness.report.timeline import timeline
+from harness.report.timeline import drawable, timeline
 
 HERE = Path(__file__).parent
 CHARTED = ("first_audible_ms", "first_packet_ms", "ttft_ms")
@@ -85,6 +85,10 @@ def render_report(
     styles = {"library": _asset("uPlot.min.css"), "own": _asset("report.css")}
     scripts = {"library": _asset("uPlot.iife.min.js"), "own": _asset("report.js")}
     seen = overview(summary, rows)
+    failures = failure_groups(rows)
+    causes_first = seen.mostly_failed and bool(failures)
+    shown = [figure for figure in found if figure.n or (figure.metric.headline and not causes_first)]
+    matrix = matrix_of(summary, str(summary.get("mode") or (rows[0].get("mode") if rows else "")))
     context = {
         "policy": _policy(scripts.values(), styles.values()),
         "styles": styles,
@@ -94,17 +98,18 @@ def render_report(
         "run_name": run.path.name,
         "facts": _facts(info, seen.mode, header),
         "headline": [figure for figure in found if figure.metric.headline and figure.n],
-        "figures": [figure for figure in found if figure.n or figure.metric.headline],
+        "figures": shown,
         "ranges": _ranges(found),
         "rtfs": run_rtfs(summary),
-        "dashes": dash_reasons(found, rows),
+        "dashes": dash_reasons(shown if causes_first else found, rows),
         "apart": [(title, figures(inner)) for title, inner in apart(summary)],
-        "everyone": everyone(found) if seen.failed else [],
+        "everyone": everyone(found) if seen.failed and any(f.n and f.metric.headline for f in found) else [],
         "timeout": f"{summary['timeout_s']:g} s" if summary.get("timeout_s") else "",
         "views": views,
         "charts": charts,
-        "failures": failure_groups(rows),
-        "matrix": matrix_of(summary, str(summary.get("mode") or (rows[0].get("mode") if rows else ""))),
+        "failures": failures,
+        "causes_first": causes_first,
+        "matrix": None if causes_first and not charts else matrix,
         "harness": _harness(summary),
         "meanings": [metric for metric in KNOWN if metric.name in metrics] or KNOWN[:3],
         "config": _config(info, header, summary),
@@ -129,10 +134,12 @@ def _views(
             session = load_session(run.sessions / name)
         except SessionFormatError:
             continue
+        header = header or session.header
         view = timeline(session, choice, sound=spent < MOST_SOUND_CHARACTERS)
+        if not drawable(view):
+            continue
         spent += len(view["sound"] or "")
         views.append(view)
-        header = header or session.header
     return views, header
 
 

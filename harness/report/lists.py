@@ -1,4 +1,7 @@
-"""Plain lists for the terminal: connectors, findings of the doctor, knobs of the agent."""
+"""Plain lists for the terminal: connectors, findings of the doctor, knobs of the agent.
+
+A terminal too narrow for a list's columns gets a block a row instead; nothing is cut at any width.
+"""
 
 from __future__ import annotations
 
@@ -6,53 +9,98 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-MARKS = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "warn": "[yellow]warn[/]"}
+from harness.report.figure import DASH
+from harness.report.grid import print_blocks
+
+STATES = {"ok": "green", "missing": "red", "warn": "yellow"}
+ABILITIES = ("user_transcript", "cancel", "truncate", "history")
+LEAST_PEERS, LEAST_FINDINGS, LEAST_KNOBS = 100, 70, 56
+"""Columns of the terminal below which each list reads worse as a table than as blocks."""
+OWN = "its own"
 
 
 def print_peers(console: Console, peers: list[dict[str, Any]]) -> None:
     """One row a connector: name, what it is, and what its profile declares."""
-    table = Table(box=None, title_justify="left")
-    for heading in ("peer", "what it is", "pacing", "turns", "can"):
-        table.add_column(heading)
+    rows = []
     for peer in peers:
         profile = peer["profile"] or {}
-        can = [name for name in ("user_transcript", "cancel", "truncate", "history") if profile.get(name)]
-        table.add_row(
-            peer["name"],
-            escape(peer["about"]),
-            profile.get("pacing", "its own"),
-            ", ".join(profile.get("turns", ())) or "its own",
-            ", ".join(can) or ("–" if profile else "its own"),
+        can = [name for name in ABILITIES if profile.get(name)]
+        turns = ", ".join(profile.get("turns", ())) or OWN
+        abilities = ", ".join(can) or (DASH if profile else OWN)
+        rows.append((peer["name"], peer["about"], profile.get("pacing", OWN), turns, abilities))
+    if console.width < LEAST_PEERS:
+        print_blocks(
+            console,
+            (
+                (
+                    Text(name, style="bold"),
+                    [Text(about), Text(f"pacing: {pacing}; turns: {turns}"), Text(f"can: {can}")],
+                )
+                for name, about, pacing, turns, can in rows
+            ),
         )
-    console.print(table)
-    console.print("firstpacket bench --peer NAME, NAME:target, NAME?key=value or ws://…; --set key=value for settings.")
+    else:
+        table = _table("peer", "what it is", "pacing", "turns", "can")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+    console.print(
+        Text("firstpacket bench --peer NAME, NAME:target, NAME?key=value or ws://…; --set key=value for settings.")
+    )
 
 
 def print_findings(console: Console, findings: Iterable[Any]) -> None:
     """One row a finding, grouped by area, with the remedy where one is needed."""
-    table = Table(box=None)
-    for heading in ("area", "what", "state", "detail"):
-        table.add_column(heading)
+    rows = [
+        (finding, Text(finding.state, style=STATES.get(finding.state, "")), _detail(finding)) for finding in findings
+    ]
+    if console.width < LEAST_FINDINGS:
+        print_blocks(
+            console,
+            ((Text.assemble(f"{finding.area}: {finding.name} ", state), [detail]) for finding, state, detail in rows),
+        )
+        return
+    table = _table("area", "what", "state", "detail")
     area = ""
-    for finding in findings:
-        detail = escape(finding.detail)
-        if finding.remedy:
-            detail += f"{' – ' if detail else ''}[bold]{escape(finding.remedy)}[/]"
-        shown = finding.area if finding.area != area else ""
-        table.add_row(shown, escape(finding.name), MARKS[finding.state], detail)
+    for finding, state, detail in rows:
+        table.add_row(finding.area if finding.area != area else "", Text(finding.name), state, detail)
         area = finding.area
     console.print(table)
 
 
 def print_knobs(console: Console, fields: Iterable[Any]) -> None:
     """One row a knob: name, type and default; what each does stands in connectors/agent/README.md."""
-    table = Table(box=None)
-    for heading in ("knob", "type", "default"):
-        table.add_column(heading)
+    rows = []
     for field in fields:
         kind = getattr(field.type, "__name__", str(field.type)) if isinstance(field.type, type) else str(field.type)
-        table.add_row(field.name, escape(kind.replace("typing.", "")), escape(repr(field.default)))
+        rows.append((field.name, kind.replace("typing.", ""), repr(field.default)))
+    if console.width < LEAST_KNOBS:
+        print_blocks(
+            console,
+            ((Text(f"{name} = {default}", style="bold"), [Text(kind)]) for name, kind, default in rows),
+        )
+        return
+    table = _table("knob", "type", "default")
+    for row in rows:
+        table.add_row(*map(Text, row))
     console.print(table)
+
+
+def _detail(finding: Any) -> Text:
+    detail = Text(finding.detail)
+    if finding.remedy:
+        detail.append(" – " if finding.detail else "")
+        detail.append(finding.remedy, style="bold")
+    return detail
+
+
+def _table(first: str, *others: str) -> Table:
+    """Names, which stand first, are never broken; all else wraps, a word too long for its column letter by letter."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, overflow="fold")
+    return table

@@ -10,6 +10,11 @@ import msgspec
 from harness.report.failure import plain
 from harness.report.figure import fine
 
+EARLY = (
+    "answered before the query was over "
+    "(an early answer counts for nothing; latencies come from the answer to the whole query)"
+)
+
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """statuses: `ok` first, then by count. verdicts: lines on the harness's own error, with whether each is good news.
@@ -22,6 +27,11 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     statuses: tuple[tuple[str, int], ...]
     verdicts: tuple[tuple[str, bool], ...]
     notes: tuple[str, ...]
+
+    @property
+    def mostly_failed(self) -> bool:
+        """Whether more than half of the turns failed: then the causes are the news, not the figures."""
+        return self.failed * 2 > self.turns
 
 
 def overview(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Overview:
@@ -69,22 +79,33 @@ def _notes(summary: Mapping[str, Any]) -> list[str]:
     missing = len(missing) if isinstance(missing, Sequence) else missing
     harness = summary.get("harness") or {}
     counts = (
-        (missing, "planned sessions are missing"),
-        (harness.get("dropped"), "records were dropped while recording"),
-        (harness.get("early_sends"), "chunks left before their time"),
-        (harness.get("late_sends"), "chunks left more than a chunk late"),
-        (summary.get("early_turns"), "turns were answered before the query was over"),
-        (summary.get("late_packets"), "audio packets came after the end of their answer"),
+        (missing, "planned session is missing", "planned sessions are missing"),
+        (harness.get("dropped"), "record was dropped while recording", "records were dropped while recording"),
+        (harness.get("early_sends"), "chunk left before its time", "chunks left before their time"),
+        (harness.get("late_sends"), "chunk left more than a chunk late", "chunks left more than a chunk late"),
+        (summary.get("early_turns"), f"turn was {EARLY}", f"turns were {EARLY}"),
+        (
+            summary.get("late_packets"),
+            "audio packet came after the end of its answer",
+            "audio packets came after the end of their answer",
+        ),
     )
-    lines = [f"{count} {text}." for count, text in counts if isinstance(count, int) and count > 0]
+    lines = [
+        f"{count} {one if count == 1 else many}." for count, one, many in counts if isinstance(count, int) and count > 0
+    ]
     if summary.get("text_order") == "text_after_audio":
         lines.append("The peer paces its text along with the audio, so TTFT says little.")
-    if summary.get("warmups"):
-        lines.append(f"{summary['warmups']} warm-up sessions are left out of every figure.")
-    for note in summary.get("notes") or ():
-        sessions = f" ({note['sessions']} sessions)" if isinstance(note.get("sessions"), int) else ""
-        lines.append(plain(str(note.get("message") or note.get("code") or "")) + sessions)
-    return lines
+    warmups = summary.get("warmups")
+    if warmups:
+        lines.append(f"{warmups} warm-up {'session is' if warmups == 1 else 'sessions are'} left out of every figure.")
+    return lines + [_note(note) for note in summary.get("notes") or () if isinstance(note, Mapping)]
+
+
+def _note(note: Mapping[str, Any]) -> str:
+    """The sentence of one note (its code where it has none) and how many sessions have it."""
+    text = plain(str(note.get("message") or note.get("code") or ""))
+    sessions = note.get("sessions")
+    return f"{text} ({sessions} session{'' if sessions == 1 else 's'})" if isinstance(sessions, int) else text
 
 
 def _highest(figure: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """The terminal summary: what was measured, the figures with their n and intervals, failures, and why a dash is one.
 
-Everything printed stands in `summary.json` and `metrics.jsonl`; readable from 80 columns on.
+Everything printed stands in `summary.json` and `metrics.jsonl`. A narrow terminal gets fewer columns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -18,9 +17,26 @@ from rich.text import Text
 
 from harness.report.failure import FailureGroup, failure_groups, plain
 from harness.report.figure import DASH, P95_NEEDS, P99_NEEDS, Figure, figures, run_rtfs
+from harness.report.grid import Column, Fitted, Row, fit
 from harness.report.overview import Overview, overview
 
 MOST_GROUPS = 8
+INTERVAL = "95 % of p50"
+METRIC_COLUMNS = (
+    Column(heading="metric", left=True),
+    Column(heading="n", rank=1),
+    Column(heading="p50"),
+    Column(heading=INTERVAL, rank=3),
+    Column(heading="p90", rank=4),
+    Column(heading="p95", rank=2),
+    Column(heading="mean", rank=5),
+)
+EVERYONE_COLUMNS = (
+    Column(heading="metric", left=True),
+    Column(heading="p50"),
+    Column(heading="p90", rank=2),
+    Column(heading="p95", rank=1),
+)
 
 
 def print_summary(
@@ -33,12 +49,21 @@ def print_summary(
 ) -> None:
     """Print one run. notes: lines that a reader must know; report: the page's path, printed last."""
     seen = overview(summary, rows)
-    _print_header(console, seen)
+    failures = failure_groups(rows)
+    causes_first = seen.mostly_failed and bool(failures)
     found = figures(summary.get("metrics") or {})
-    if not any(figure.n and figure.metric.headline for figure in found):
+    answered = any(figure.n and figure.metric.headline for figure in found)
+    _print_status(console, seen)
+    if causes_first:
+        _print_failures(console, failures)
+        console.print()
+    for text, fine in seen.verdicts:
+        console.print(Text(text, style="dim" if fine else "yellow"))
+    if causes_first:
+        found = [figure for figure in found if figure.n] if answered else []
+    elif not answered:
         console.print(Text("No turn gave a latency.", style="bold"))
-    if any(figure.n for figure in found):
-        console.print(_metric_table(found))
+    _print_figures(console, found)
     for rtf in run_rtfs(summary):
         console.print(Text(f"{rtf}."))
     for line in dash_reasons(found, rows):
@@ -47,14 +72,16 @@ def print_summary(
         latencies = [figure for figure in figures(metrics) if figure.n and figure.metric.headline]
         if latencies:
             console.print(Text(f"\n{title}", style="bold"))
-            console.print(_metric_table(latencies))
-    if seen.failed and everyone(found):
+            console.print(_metric_table(console, latencies).table)
+    if seen.failed and answered and everyone(found):
         timeout = f" (timeout {summary['timeout_s']:g} s)" if summary.get("timeout_s") else ""
         console.print(Text(f"\nFailed turns counted as infinitely late{timeout}", style="bold"))
-        console.print(_everyone_table(everyone(found)))
-    _print_failures(console, failure_groups(rows))
-    for note in [*seen.notes, *notes]:
-        console.print(Text(f"Note: {plain(note)}", style="yellow"))
+        console.print(_everyone_table(console, everyone(found)))
+    if failures and not causes_first:
+        console.print()
+        _print_failures(console, failures)
+    for note in [*seen.notes, *map(plain, notes)]:
+        console.print(Text(f"Note: {note}", style="yellow"))
     if report is not None:
         console.print(Text(f"\nReport: {report}"), soft_wrap=True)
 
@@ -106,7 +133,7 @@ def apart(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return groups
 
 
-def _print_header(console: Console, seen: Overview) -> None:
+def _print_status(console: Console, seen: Overview) -> None:
     line = Text()
     line.append(seen.peer, style="bold")
     if seen.mode:
@@ -116,46 +143,43 @@ def _print_header(console: Console, seen: Overview) -> None:
         line.append(", " if index else "")
         line.append(f"{count} {status}", style="green" if status == "ok" else "red")
     console.print(line)
-    for text, fine in seen.verdicts:
-        console.print(Text(text, style="dim" if fine else "yellow"))
 
 
-def _metric_table(found: Sequence[Figure]) -> Table:
-    spread = any(figure.intervals for figure in found)
-    table = _table("metric", "n", "p50", *(["95 % of p50"] if spread else []), "p90", "p95", "mean")
+def _print_figures(console: Console, found: Sequence[Figure]) -> None:
+    if not any(figure.n for figure in found):
+        return
+    fitted = _metric_table(console, found)
+    console.print(fitted.table)
+    if fitted.left_out:
+        line = f"No room for {', '.join(fitted.left_out)} at this width; summary.json and the report have all."
+        console.print(Text(line, style="dim"))
+
+
+def _metric_table(console: Console, found: Sequence[Figure]) -> Fitted:
+    columns: Sequence[Column] = METRIC_COLUMNS
+    if not any(figure.intervals for figure in found):
+        columns = [column for column in columns if column.heading != INTERVAL]
+    rows: list[Row] = []
     for figure in found:
-        if figure.metric.detail:
-            continue
-        if figure.n == 0:
-            if figure.metric.headline:
-                table.add_row(figure.metric.name, "0", *[DASH] * (len(table.columns) - 2), style="dim")
+        if figure.metric.detail or not (figure.n or figure.metric.headline):
             continue
         p50, p90, p95, mean = map(figure.show, (figure.p50, figure.p90, figure.p95, figure.mean))
-        style = "bold" if figure.metric.headline else ""
-        interval = [figure.interval()] if spread else []
-        table.add_row(figure.metric.name, str(figure.n), p50, *interval, p90, p95, mean, style=style)
-    return table
+        cells = {"metric": figure.metric.name, "n": str(figure.n), "p50": p50, "p90": p90, "p95": p95, "mean": mean}
+        cells[INTERVAL] = figure.interval()
+        style = "dim" if not figure.n else "bold" if figure.metric.headline else ""
+        rows.append(([cells[column.heading] for column in columns], style))
+    return fit(console, columns, rows)
 
 
-def _everyone_table(found: Sequence[Figure]) -> Table:
-    table = _table("metric", "p50", "p90", "p95")
-    for figure in found:
-        table.add_row(figure.metric.name, *(figure.show_everyone(name) for name in ("p50", "p90", "p95")))
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
-    table.add_column(first, no_wrap=True)
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+def _everyone_table(console: Console, found: Sequence[Figure]) -> Table:
+    rows: list[Row] = [
+        ([figure.metric.name, *(figure.show_everyone(name) for name in ("p50", "p90", "p95"))], "") for figure in found
+    ]
+    return fit(console, EVERYONE_COLUMNS, rows).table
 
 
 def _print_failures(console: Console, groups: Sequence[FailureGroup]) -> None:
-    if not groups:
-        return
-    console.print(Text("\nTurns without a proper answer", style="bold"))
+    console.print(Text("Turns without a proper answer", style="bold"))
     for group in groups[:MOST_GROUPS]:
         head = Text(f"{number_of(group.count)} ", style="red")
         head.append(group.status, style="bold red")

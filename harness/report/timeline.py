@@ -113,6 +113,12 @@ def timeline(session: Session, choice: Choice, *, sound: bool = True) -> dict[st
     }
 
 
+def drawable(view: Mapping[str, Any]) -> bool:
+    """Whether the turn has anything on its axis; a session that never connected has not."""
+    waves = (value is not None for side in ("user", "agent") for part in view[side] for value in part)
+    return any(view[name] for name in ("packets", "texts", "late_packets", "spans")) or any(waves)
+
+
 def _audio(session: Session, side: str, notes: list[str]) -> Int16:
     try:
         return session.user if side == "user" else session.agent

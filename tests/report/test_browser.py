@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.run_directory import RunDirectory
+from tests.report.sample_run import Plan, row_of, summary_of
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
@@ -158,3 +159,48 @@ def test_dark_mode_and_print_redraw(watched: Watched) -> None:
     assert page.evaluate(colour) == "rgb(255, 255, 255)"
     assert page.evaluate("document.querySelector('#plot canvas').getBoundingClientRect().width") <= 680
     assert watched.complaints == []
+
+
+def test_a_narrow_page_shows_the_main_columns_and_says_that_there_are_more(chromium, mixed_run: RunDirectory) -> None:
+    page = chromium.new_page(viewport={"width": 420, "height": 900})
+    page.goto(mixed_run.report.as_uri())
+    page.wait_for_selector("#plot canvas")
+    headings = page.evaluate(
+        """[...document.querySelectorAll('#figures .scroll')[0].querySelectorAll('thead th')].map((node) =>
+          [node.textContent, node.getBoundingClientRect().right])"""
+    )
+    assert [text for text, _ in headings[:4]] == ["metric", "p50", "95 % interval of p50", "n"]
+    assert headings[3][1] <= 420
+    assert headings[-1][1] > 420
+    hint = page.locator("#figures .more").first
+    assert hint.is_visible()
+    assert "scroll" in hint.inner_text()
+    box = page.locator("#figures .scroll").first
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.querySelector('#figures .scroll').scrollLeft") > 0
+    page.set_viewport_size({"width": 1280, "height": 900})
+    hint.wait_for(state="hidden")
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_a_run_that_never_connected_is_reasons_without_a_chart(chromium, tmp_path: Path, width: int) -> None:
+    from harness.report.html import write_report
+
+    rows = [row_of(Plan(session=f"s{i}", status="peer_error", error="connection refused")) for i in range(3)]
+    run = RunDirectory(tmp_path)
+    run.write_lines("metrics.jsonl", rows)
+    run.write_json("summary.json", summary_of(rows))
+    write_report(run)
+    watched = Watched(chromium.new_page(viewport={"width": width, "height": 900}))
+    watched.page.goto(run.report.as_uri())
+    watched.page.wait_for_timeout(100)
+    assert watched.page.locator("canvas").count() == 0
+    cause = watched.page.get_by_text("connection refused").first.bounding_box()
+    assert cause is not None
+    assert cause["y"] < 500
+    assert watched.page.evaluate("document.documentElement.scrollWidth") == width
+    assert watched.complaints == []
+    watched.page.close()

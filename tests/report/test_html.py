@@ -12,11 +12,14 @@ import msgspec
 import pytest
 
 from harness.core.errors import SessionFormatError
+from harness.core.events import ConnectionPhase, PeerError
 from harness.core.run_directory import RunDirectory
+from harness.core.session.reader import load_session
+from harness.core.session.writer import SessionWriter
 from harness.report.figure import number
 from harness.report.html import write_report
 from scoring.timing.scorer import TimingScorer
-from tests.report.sample_run import HOSTILE, Plan, plans, write_run
+from tests.report.sample_run import HOSTILE, Plan, plans, row_of, summary_of, write_run, write_session
 
 pytestmark = pytest.mark.unit
 
@@ -77,9 +80,9 @@ def test_printed_figures_equal_the_summary(mixed_run: RunDirectory) -> None:
         figure = metrics[name]
         low, high = figure["ci95"]["p50"]
         assert row[1:8] == [
-            str(figure["n"]),
             number(figure["p50"], unit),
             f"{number(low, unit)}–{number(high, unit)}",
+            str(figure["n"]),
             *(number(figure[key], unit) for key in ("p90", "p95", "p99", "mean")),
         ]
 
@@ -110,7 +113,7 @@ def test_rows_and_summary_of_the_timing_scorer_fit(tmp_path: Path) -> None:
     page = read(run)
     figure = scored.summary["metrics"]["first_audible_ms"]
     row = next(row for row in page.rows if row and row[0].split()[-1:] == ["first_audible_ms"])
-    assert row[1:3] == [str(figure["n"]), number(figure["p50"], "ms")]
+    assert (row[1], row[3]) == (number(figure["p50"], "ms"), str(figure["n"]))
     views = page.data["views"]
     assert {view["status"] for view in views} == {"ok", "early", "timeout"}
     spans = [span for view in views for span in view["spans"]]
@@ -184,7 +187,7 @@ def test_missing_sound_is_said_and_the_rest_is_drawn(tmp_path: Path) -> None:
     (run.sessions / "s" / "agent.flac").unlink()
     write_report(run)
     view = read(run).data["views"][0]
-    assert any(note.startswith("No agent waveform: agent.flac: cannot be read") for note in view["notes"])
+    assert any(note.startswith("No agent waveform: agent.flac: ") for note in view["notes"])
     assert view["packets"]
     assert view["files"] == {"user": "sessions/s/user.flac"}
 
@@ -208,13 +211,63 @@ def test_a_directory_with_nothing_in_it(tmp_path: Path) -> None:
     assert "No turn was measured." in read(RunDirectory(tmp_path)).text
 
 
-def test_all_failed_run(tmp_path: Path) -> None:
+def test_all_failed_run_gives_the_causes_first(tmp_path: Path) -> None:
     run = write_run(tmp_path, [Plan(session=f"s{i}", status="timeout", error="no answer") for i in range(3)])
     write_report(run)
     page = read(run)
-    assert "No turn gave a latency." in page.text
     assert [view["status"] for view in page.data["views"]] == ["timeout"]
     assert any(row[:3] == ["3", "timeout", "no answer"] for row in page.rows)
+    assert page.text.index("Turns without a proper answer") < page.text.index("One turn as heard")
+    assert page.text.count("Turns without a proper answer") == 1
+    assert not any(row and row[0].endswith("first_audible_ms") for row in page.rows)
+    assert "No turn gave a latency." not in page.text
+    assert "infinitely late" not in page.text
+
+
+def test_mostly_failed_run_gives_the_causes_then_the_figures(tmp_path: Path) -> None:
+    wanted = [Plan(session=f"s{i}", status="timeout", error="no answer") for i in range(3)]
+    run = write_run(tmp_path, [*wanted, Plan(session="s9", pace=1.0)])
+    write_report(run)
+    page = read(run)
+    assert page.text.index("Turns without a proper answer") < page.text.index("median of 1")
+    assert [row[3] for row in page.rows if row and row[0].endswith("first_audible_ms")][:1] == ["1"]
+    assert "No rtf" not in page.text
+
+
+def test_sessions_that_never_connected_are_not_drawn(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [], peer="dead")
+    rows = []
+    for index in range(3):
+        plan = Plan(session=f"s{index}", status="peer_error", error="connect: connection refused")
+        header = msgspec.structs.replace(load_session(write_one(tmp_path / "model", plan)).header, session=plan.session)
+        writer = SessionWriter(run.sessions, header)
+        writer.append(ConnectionPhase(t_ns=header.anchor.monotonic_ns, phase="started"))
+        writer.append(PeerError(t_ns=header.anchor.monotonic_ns + 1, code="connect", message=plan.error, fatal=True))
+        writer.close()
+        rows.append(row_of(plan))
+    run.write_lines("metrics.jsonl", rows)
+    run.write_json("summary.json", summary_of(rows))
+    write_report(run)
+    page = read(run)
+    assert page.data["views"] == []
+    assert not any(attributes.get("id") == "detail" for _, attributes in page.tags)
+    assert "There is no turn to draw" in page.text
+    assert any(row[:3] == ["3", "peer_error", "connect: connection refused"] for row in page.rows)
+
+
+def write_one(sessions: Path, plan: Plan) -> Path:
+    write_session(sessions, plan)
+    return sessions / plan.session
+
+
+def test_notes_stand_under_the_title_with_their_sessions(tmp_path: Path) -> None:
+    notes = [{"code": "rate", "message": "declared <16> kHz", "sessions": 2}, {"code": "slow_word", "sessions": 1}]
+    run = write_run(tmp_path, [Plan(session="s")], notes=notes, early_turns=2)
+    write_report(run)
+    text = read(run).text
+    assert "declared <16> kHz (2 sessions)" in text
+    assert "slow_word (1 session)" in text
+    assert "2 turns were answered before the query was over (an early answer counts for nothing; latencies" in text
 
 
 def test_manual_turns_start_at_the_commit(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from tests.report.sample_run import HOSTILE, Plan, row_of, summary_of
 pytestmark = pytest.mark.unit
 
 
-def shown(summary: dict[str, Any], rows: list[dict[str, Any]], **more: Any) -> str:
-    console = Console(file=io.StringIO(), width=80, color_system=None)
+def shown(summary: dict[str, Any], rows: list[dict[str, Any]], *, width: int = 80, **more: Any) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
     print_summary(console, summary, rows, **more)
     file = console.file
     assert isinstance(file, io.StringIO)
@@ -40,6 +40,58 @@ def test_figures_stand_in_80_columns(mixed_run: RunDirectory) -> None:
         "–" if figure["p95"] is None else f"{figure['p95']:,.1f}",
         f"{figure['mean']:,.1f}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (40, ["metric", "n", "p50", "p95"]),
+        (60, ["metric", "n", "p50", "interval", "p95"]),
+        (80, ["metric", "n", "p50", "interval", "p90", "p95", "mean"]),
+        (100, ["metric", "n", "p50", "interval", "p90", "p95", "mean"]),
+    ],
+)
+def test_a_narrow_terminal_loses_columns_and_no_digit(width: int, columns: list[str]) -> None:
+    rows = [row_of(Plan(session=f"s{i}", think_ms=700 + 9 * i)) for i in range(25)]
+    summary = summary_of(rows)
+    text = shown(summary, rows, width=width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    assert "…" not in text
+    lines = text.splitlines()
+    heading = next(line for line in lines if line.startswith("metric"))
+    assert heading.replace("95 % of p50", "interval").split() == columns
+    for name, unit in (("first_audible_ms", 1), ("leading_silence_ms", 1), ("rtf", 3)):
+        figure = summary["metrics"][name]
+        low, high = figure["ci95"]["p50"]
+        cells = {
+            "metric": name,
+            "n": str(figure["n"]),
+            "interval": f"{low:,.{unit}f}–{high:,.{unit}f}",
+            **{key: f"{figure[key]:,.{unit}f}" for key in ("p50", "p90", "p95", "mean")},
+        }
+        line = next(line for line in lines if line.startswith(name))
+        assert line.split() == [cells[column] for column in columns]
+    assert ("No room for" in text) == (width < 80)
+
+
+def test_failed_turns_as_late_fit_40_columns() -> None:
+    rows = [row_of(Plan(session=f"s{i}")) for i in range(30)]
+    rows += [row_of(Plan(session=f"t{i}", status="timeout")) for i in range(3)]
+    text = shown(summary_of(rows), rows, width=40)
+    assert max(map(cell_len, text.splitlines())) <= 40
+    assert "…" not in text
+    assert "> timeout" in text
+
+
+def test_a_third_partys_long_metric_goes_on_below_itself() -> None:
+    name = "share_of_answers_in_which_the_caller_was_interrupted_ms"
+    rows = [row_of(Plan(session=f"s{i}")) for i in range(3)]
+    summary = summary_of(rows)
+    summary["metrics"][name] = {"n": 3, "p50": 1234.5}
+    text = shown(summary, rows, width=40)
+    assert max(map(cell_len, text.splitlines())) <= 40
+    assert name in "".join(line.split()[0] for line in text.splitlines() if line.split())
+    assert "1,234.5" in text
 
 
 def test_slow_peers_still_fit() -> None:
@@ -69,7 +121,38 @@ def test_failures_are_grouped_by_what_the_peer_said(mixed_run: RunDirectory) -> 
     text = shown(summary_of(rows, timeout_s=30.0), rows)
     assert "3 × peer_error  s0, s1, s2" in text
     assert text.count("Rate limit") == 1
-    assert "No turn gave a latency." in text
+
+
+def test_causes_come_first_when_every_turn_failed() -> None:
+    rows = [row_of(Plan(session=f"s{i}", status="peer_error", error="connection refused")) for i in range(3)]
+    lines = shown(summary_of(rows), rows).splitlines()
+    assert lines[0].endswith("3 turns: 3 peer_error")
+    assert [line.strip() for line in lines[1:4]] == [
+        "Turns without a proper answer",
+        "3 × peer_error  s0, s1, s2",
+        "connection refused",
+    ]
+    text = "\n".join(lines)
+    assert not any(line.startswith("No ") for line in lines)
+    assert "–" not in text
+    assert "infinitely late" not in text
+    assert text.count("connection refused") == 1
+
+
+def test_causes_then_figures_when_most_turns_failed() -> None:
+    rows = [row_of(Plan(session=f"s{i}", status="timeout", error="no answer")) for i in range(3)]
+    rows.append(row_of(Plan(session="s9", pace=1.0)))
+    text = shown(summary_of(rows), rows)
+    assert text.index("Turns without") < text.index("Harness:") < text.index("first_audible_ms")
+    assert "rtf" not in text
+    assert "> timeout" in text
+
+
+def test_figures_come_first_when_half_of_the_turns_failed() -> None:
+    rows = [row_of(Plan(session=f"s{i}", status="timeout", error="no answer")) for i in range(3)]
+    rows += [row_of(Plan(session=f"t{i}")) for i in range(3)]
+    text = shown(summary_of(rows), rows)
+    assert text.index("first_audible_ms") < text.index("Turns without")
 
 
 def test_percentile_on_a_failed_turn() -> None:
@@ -102,6 +185,30 @@ def test_parts_notes_and_rtf(tmp_path: Path) -> None:
     assert "Note: 2 planned sessions are missing." in text
     assert "Run RTF from endpoint: 0.400 (sum over sum, n 6); mean of ratios 0.410." in text
     assert text.rstrip().endswith(str(tmp_path / "report.html"))
+
+
+def test_counts_that_should_be_zero_are_sentences() -> None:
+    rows = [row_of(Plan(session="s"))]
+    many = summary_of(rows, early_turns=3, late_packets=2, missing_sessions=["a", "b"], warmups=2)
+    text = " ".join(shown(many, rows).split())
+    assert (
+        "Note: 3 turns were answered before the query was over (an early answer counts for nothing; "
+        "latencies come from the answer to the whole query)."
+    ) in text
+    assert "2 audio packets came after the end of their answer." in text
+    assert "2 warm-up sessions are left out of every figure." in text
+    one = " ".join(shown(summary_of(rows, early_turns=1, missing_sessions=1, warmups=1), rows).split())
+    assert "Note: 1 turn was answered before the query was over" in one
+    assert "Note: 1 planned session is missing." in one
+    assert "Note: 1 warm-up session is left out of every figure." in one
+
+
+def test_a_long_note_keeps_its_number_of_sessions() -> None:
+    rows = [row_of(Plan(session="s"))]
+    notes = [{"code": "unreadable", "message": "x" * 2000, "sessions": 7}, {"code": "late_audio", "sessions": 1}]
+    text = shown(summary_of(rows, notes=notes), rows)
+    assert "(7 sessions)" in text
+    assert "Note: late_audio (1 session)" in text
 
 
 def test_empty_run() -> None:

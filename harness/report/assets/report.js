@@ -411,7 +411,19 @@
 
   /* ---- the page --------------------------------------------------------------------------------------------- */
 
+  /* A table that is wider than the page says so above itself; a keyboard reaches and moves it. */
+  function hintAtScrolling() {
+    for (const box of document.querySelectorAll(".scroll")) {
+      const wide = box.scrollWidth > box.clientWidth + 1;
+      box.previousElementSibling.hidden = !wide;
+      if (wide) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    }
+  }
+  for (const part of document.querySelectorAll("details")) part.addEventListener("toggle", hintAtScrolling);
+  hintAtScrolling();
+
   function drawAll() {
+    hintAtScrolling();
     if (view) drawTimeline([detail.scales.x.min, detail.scales.x.max]);
     drawCharts();
   }
