@@ -190,22 +190,26 @@ def bench(**options: Any) -> None:
 def replay(run: Path, write: bool, as_json: bool) -> None:
     """Compute every figure of a run again from its recordings and compare."""
     from harness.core.run_directory import RunDirectory
-    from harness.run.replay import differences, score, write_scores
+    from harness.run.replay import differences, is_stored, score_verified, write_scores
 
     directory = RunDirectory(run)
     directory.info()
-    scored = score(directory)
-    found = differences(directory, scored)
+    scored = score_verified(directory)
+    stored, found = is_stored(directory), differences(directory, scored)
     if write:
         write_scores(directory, scored)
         _report(directory)
     _show(scored.rows, scored.summary, as_json=as_json)
     for difference in found[:10]:
-        _say(f"differs: {difference.where}: stored {difference.stored!r}, computed {difference.now!r}")
+        _say(f"differs: {difference.line()}")
     if found:
-        _say(f"{len(found)} values differ from what is stored" + (" (now replaced)" if write else "; --write replaces"))
+        many = "1 difference" if len(found) == 1 else f"{len(found)} differences"
+        _say(f"{many} from what is stored" + (" (now replaced)" if write else "; --write replaces"))
         sys.exit(OK if write else 1)
-    _say("equal, bit for bit, to what is stored" if (run / "metrics.jsonl").exists() else "nothing was stored yet")
+    if stored:
+        _say("equal, bit for bit, to what is stored")
+    else:
+        _say("nothing was stored yet" + (" (now written)" if write else "; --write stores"))
 
 
 @cli.command()

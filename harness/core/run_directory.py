@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
+import errno
+import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from harness.core.errors import SessionFormatError
+from harness.core.errors import ConfigError, PrerequisiteError, SessionFormatError
 from harness.core.session.reader import Session, load_session, session_paths
 
 RUN_SCHEMA = 1
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT} if hasattr(errno, "EDQUOT") else {errno.ENOSPC})
+_UNREADABLE = (OSError, ValueError, RecursionError)
+"""What reading a damaged file raises; msgspec's errors are ValueErrors."""
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +38,10 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunDirectory:
-    """Paths of one run and its small files; sessions are read one at a time."""
+    """Paths of one run and its small files; sessions are read one at a time.
+
+    What cannot be written is a ConfigError, on a full disk a PrerequisiteError, with what to do.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,7 +49,11 @@ class RunDirectory:
         self.report = path / "report.html"
 
     def exists(self) -> bool:
-        return (self.path / "run.json").is_file()
+        """Whether there is a `run.json`. Raises ConfigError for a directory that may not be looked into."""
+        try:
+            return (self.path / "run.json").is_file()
+        except OSError as exc:
+            raise _not_writable(self.path, exc) from exc
 
     def info(self) -> RunInfo:
         """Read `run.json`. Raises SessionFormatError."""
@@ -49,11 +61,15 @@ class RunDirectory:
             return msgspec.json.decode((self.path / "run.json").read_bytes(), type=RunInfo)
         except FileNotFoundError as exc:
             raise SessionFormatError(f"{self.path}: no run.json, so this is not a run directory") from exc
-        except (OSError, msgspec.DecodeError) as exc:
+        except _UNREADABLE as exc:
             raise SessionFormatError(f"{self.path}/run.json: {exc}") from exc
 
     def write_info(self, info: RunInfo) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+        """Make the directory and write `run.json`."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise _not_writable(self.path, exc) from exc
         self.write_json("run.json", info)
 
     def finished(self) -> list[str]:
@@ -69,14 +85,14 @@ class RunDirectory:
 
     def write_json(self, name: str, value: Any) -> None:
         """Write an indented JSON file atomically."""
-        self._write(name, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+        self._write(name, json_bytes(value))
 
     def write_lines(self, name: str, rows: Iterable[Any]) -> None:
         """Write a JSON-lines file atomically."""
-        self._write(name, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        self._write(name, lines_bytes(rows))
 
     def append_line(self, name: str, row: Any) -> None:
-        """Add one line to a JSON-lines file."""
+        """Add one line to a JSON-lines file. Raises OSError: whoever adds one beside a measurement goes on without."""
         with (self.path / name).open("ab") as file:
             file.write(msgspec.json.encode(row) + b"\n")
 
@@ -86,7 +102,7 @@ class RunDirectory:
         try:
             lines = path.read_bytes().splitlines() if path.exists() else []
             return [msgspec.json.decode(line, type=dict[str, Any]) for line in lines]
-        except (OSError, msgspec.DecodeError) as exc:
+        except _UNREADABLE as exc:
             raise SessionFormatError(f"{path}: {exc}") from exc
 
     def read_json(self, name: str) -> dict[str, Any] | None:
@@ -94,16 +110,63 @@ class RunDirectory:
         path = self.path / name
         try:
             return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]) if path.exists() else None
-        except (OSError, msgspec.DecodeError) as exc:
+        except _UNREADABLE as exc:
+            raise SessionFormatError(f"{path}: {exc}") from exc
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """A file as it stands; None when there is none. Raises SessionFormatError."""
+        path = self.path / name
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
             raise SessionFormatError(f"{path}: {exc}") from exc
 
     def _write(self, name: str, data: bytes) -> None:
         path = self.path / name
         temporary = path.with_name(path.name + ".tmp")
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except OSError as exc:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise _not_writable(path, exc) from exc
+
+
+def json_bytes(value: Any) -> bytes:
+    """What `write_json` writes."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+
+
+def lines_bytes(rows: Iterable[Any]) -> bytes:
+    """What `write_lines` writes."""
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+
+
+def _not_writable(path: Path, exc: OSError) -> ConfigError | PrerequisiteError:
+    why = exc.strerror or type(exc).__name__
+    if exc.errno in _FULL:
+        return PrerequisiteError(f"{path}: cannot be written ({why}): free some space, or choose another --out")
+    return ConfigError(f"{path}: cannot be written ({why}): choose another --out, or a directory that you may write to")
+
+
+SLUG_CHARS, SLUG_BYTES = 60, 200
 
 
 def slug(text: str) -> str:
-    """A name for files and directories: ASCII letters, digits, dot, dash and underscore, at most 60 characters."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or "peer"
+    """A name for files and directories: letters and digits of any script, dot, dash and underscore; at most 60
+    characters and 200 bytes, no dot or dash at either end.
+
+    >>> slug("ws://host/我的 录音")
+    'ws-host-我的-录音'
+    """
+    name = ""
+    for char in unicodedata.normalize("NFC", text):
+        if char in "._-" or unicodedata.category(char)[0] in "LN" or (name and unicodedata.category(char)[0] == "M"):
+            name += char
+        elif not name.endswith("-"):
+            name += "-"
+    name = name.strip("-.")[:SLUG_CHARS].encode()[:SLUG_BYTES].decode(errors="ignore")
+    return name.rstrip("-.") or "peer"

@@ -16,7 +16,8 @@ def own_error_terms_ns(scene: Scene) -> dict[str, int]:
     terms: dict[str, int] = {}
     packet = scene.turn.anchor_packet
     if packet is not None:
-        terms["anchor_write"] = packet.t_ns - packet.started_ns
+        if not packet.lost:
+            terms["anchor_write"] = packet.t_ns - packet.started_ns
         if scene.header.mode != "upload":
             terms["anchor_late"] = abs(packet.started_ns - packet.planned_ns)
     output = scene.anchors.output

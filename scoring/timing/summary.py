@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from harness.core.audibility import Audibility
 from harness.core.audio import NS_PER_MS
+from harness.core.errors import SessionFormatError
 from harness.core.events import AudioSent, LoopLag
 from harness.core.run_directory import RunInfo
 from harness.core.session.reader import Session
@@ -137,11 +138,28 @@ def summarize(
     }
 
 
+class _Stretch(msgspec.Struct):
+    """A line of `noise.jsonl`, as far as it is used."""
+
+    n: int
+    quiet: bool
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
 def host_noise(stretches: Sequence[Row]) -> dict[str, Any] | None:
-    """What the sentinel saw beside the run: the worst of its stretches (a resumed run has several); None: not known."""
+    """What the sentinel saw beside the run: the worst of its stretches (a resumed run has several); None: not known.
+
+    Raises SessionFormatError for lines that no sentinel wrote.
+    """
     known = [stretch for stretch in stretches if stretch.get("p99_ms") is not None]
     if not known:
         return None
+    try:
+        msgspec.convert(known, list[_Stretch])
+    except msgspec.ValidationError as exc:
+        raise SessionFormatError(f"noise.jsonl: {exc}") from exc
     worst = max(known, key=lambda stretch: float(stretch["p99_ms"]))
     quiet = all(stretch["quiet"] for stretch in known)
     return {"quiet": quiet, "n": sum(stretch["n"] for stretch in known), **{k: worst[k] for k in NOISE_KEYS}}

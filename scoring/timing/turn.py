@@ -22,6 +22,7 @@ from scoring.timing.timeline import Instant, Point
 FOREVER_NS = 2**63 - 1
 """End of the last turn's window: no instant of a session's clock lies beyond it."""
 NEVER_PUT = Unscored(reason="the query was never put on the timeline")
+LOST = Unscored(reason="the connection went before the last of the query had left")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +73,14 @@ class Turn:
 
     @property
     def speech_sent(self) -> Point:
-        """The write of the anchor packet was complete."""
+        """The write of the anchor packet was complete; a packet that was lost with its connection never was."""
         if self.started is None:
             return NEVER_PUT
         if self.anchor_packet is None:
             lost = "the query was not sent to its end" if self.recording.sent else "no sends were recorded"
             return Unscored(reason=lost)
+        if self.anchor_packet.lost:
+            return LOST
         return Instant(t_ns=self.anchor_packet.t_ns, seq=self.anchor_packet.seq)
 
 
@@ -168,4 +171,4 @@ def _early_bound(speech_end: Point, anchor: AudioSent | None) -> int:
     """Answers that start before this instant are early. A query that was not sent to its end has early ones only."""
     if isinstance(speech_end, Instant):
         return speech_end.t_ns
-    return anchor.t_ns if anchor is not None else FOREVER_NS
+    return anchor.t_ns if anchor is not None and not anchor.lost else FOREVER_NS

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.core.errors import SessionFormatError
+from harness.core.errors import ConfigError, PrerequisiteError, SessionFormatError
 from harness.core.run_directory import RunDirectory, RunInfo, slug
 from tests.scoring.timing.recordings import Script, header
 
@@ -77,7 +80,78 @@ def test_lines_and_objects_come_back_and_leave_no_temporary_file(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("ws://host:1/a b", "ws-host-1-a-b"), ("???", "peer"), ("x" * 99, "x" * 60), ("..a..", "a")],
+    [
+        ("ws://host:1/a b", "ws-host-1-a-b"),
+        ("???", "peer"),
+        ("x" * 99, "x" * 60),
+        ("..a..", "a"),
+        ("我的 录音", "我的-录音"),
+        ("Füße_1", "Füße_1"),
+        ("u\u0308ber", "über"),
+        ("हिन्दी", "हिन्दी"),
+        ("\u0301a", "a"),
+        ("a/../b\\c\0d", "a-..-b-c-d"),
+        ("a\u202eb\u2215c\ud800", "a-b-c"),
+        ("𠀀" * 99, "𠀀" * 50),
+        ("x" * 59 + ".y", "x" * 59),
+        ("我" * 99, "我" * 60),
+    ],
 )
 def test_slug(text: str, name: str):
     assert slug(text) == name
+
+
+@given(st.text())
+def test_slug_is_safe_for_any_text(text: str):
+    name = slug(text)
+    assert 0 < len(name) <= 60
+    assert len(name.encode()) <= 200
+    assert not name.startswith((".", "-"))
+    assert not name.endswith((".", "-"))
+    assert not any(char in name for char in "/\\:\0 \n")
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b'{"a": NaN}', b'{"peer": "\xff"}'])
+def test_hostile_files_are_said(tmp_path: Path, data: bytes):
+    run = RunDirectory(tmp_path)
+    for name in ("run.json", "summary.json", "metrics.jsonl"):
+        (tmp_path / name).write_bytes(data)
+    for read in (run.info, lambda: run.read_json("summary.json"), lambda: run.read_lines("metrics.jsonl")):
+        with pytest.raises(SessionFormatError) as caught:
+            read()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    for path in (Path("/proc/x"), tmp_path / "file" / "run"):
+        with pytest.raises(ConfigError, match=r"choose another --out") as caught:
+            RunDirectory(path).write_info(info())
+        assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_written_is_said(tmp_path: Path):
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(ConfigError, match=r"run\.json.*choose another --out"):
+        RunDirectory(tmp_path).write_info(info())
+    with pytest.raises(ConfigError, match=r"choose another --out"):
+        RunDirectory(tmp_path / "nothing").write_lines("metrics.jsonl", [])
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(PrerequisiteError, match="free some space"):
+        RunDirectory(tmp_path).write_json("summary.json", {})
+
+
+def test_a_directory_that_may_not_be_looked_into_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def closed(self: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", closed)
+    with pytest.raises(ConfigError, match="Permission denied"):
+        RunDirectory(tmp_path).exists()

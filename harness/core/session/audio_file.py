@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import cast
 
@@ -59,21 +60,53 @@ class AudioWriter:
         self._waiting = bytearray()
 
 
+def inside(directory: Path, name: str) -> Path:
+    """The regular file `name` of a session directory.
+
+    Raises SessionFormatError for one that is missing, is no regular file, or is a link that leads out of the directory.
+    """
+    path = directory / name
+    try:
+        home, real = directory.resolve(), path.resolve(strict=True)
+        regular = real.is_file()
+    except FileNotFoundError as exc:
+        raise SessionFormatError(f"{path}: is missing") from exc
+    except (OSError, RuntimeError, ValueError) as exc:  # a loop of links, a name that no system takes
+        raise SessionFormatError(f"{path}: cannot be read ({exc})") from exc
+    if not real.is_relative_to(home):
+        raise SessionFormatError(f"{path}: is a link that leads out of the session directory")
+    if not regular:
+        raise SessionFormatError(f"{path}: is not a regular file")
+    return real
+
+
 def read_audio(directory: Path, info: AudioInfo) -> Int16:
     """The samples of one session file, shape (n,), checked against the header's count and sha256.
 
-    Raises SessionFormatError for a missing, damaged or altered file.
+    Raises SessionFormatError for a missing, damaged or altered file, and for one that lies elsewhere.
     """
     path = directory / info.file
-    if info.samples == 0 and not path.exists():
+    if info.samples == 0 and not os.path.exists(path):
         return np.zeros(0, dtype=np.int16)
+    real = inside(directory, info.file)
     try:
-        samples, rate_hz = soundfile.read(path, dtype="int16")
-    except (OSError, soundfile.LibsndfileError) as exc:
-        raise SessionFormatError(f"{path}: cannot be read ({exc})") from exc
-    samples = cast(Int16, samples)
-    if samples.ndim != 1 or rate_hz != info.rate_hz or len(samples) != info.samples:
-        raise SessionFormatError(f"{path}: {samples.shape} samples at {rate_hz} Hz do not fit session.json")
+        with soundfile.SoundFile(real) as file:
+            held = (file.channels, file.samplerate, file.frames)
+            # Checked before anything is decoded: a small file may claim hours of sound.
+            fits = held == (1, info.rate_hz, info.samples)
+            samples = cast(Int16, file.read(dtype="int16")) if fits else np.zeros(0, dtype=np.int16)
+    except (OSError, TypeError, ValueError, MemoryError, soundfile.LibsndfileError) as exc:
+        raise SessionFormatError(f"{path}: cannot be read ({_line(exc)})") from exc
+    if not fits or len(samples) != info.samples:
+        count = len(samples) if fits else held[2]
+        raise SessionFormatError(
+            f"{path}: {count} samples at {held[1]} Hz in {held[0]} channels, "
+            f"session.json says {info.samples} at {info.rate_hz} Hz in 1: the file was changed"
+        )
     if info.sha256 and hashlib.sha256(samples.astype("<i2", copy=False).tobytes()).hexdigest() != info.sha256:
         raise SessionFormatError(f"{path}: sha256 differs from session.json, the file was changed")
     return samples
+
+
+def _line(exc: BaseException) -> str:
+    return " ".join(str(exc).split()) or type(exc).__name__

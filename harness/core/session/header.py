@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -12,6 +12,16 @@ from harness.core.profile import Profile
 SCHEMA = 1
 """Version of the session directory. Version 1 holds turn peers, continuous peers (no turns), RTP packets and live
 clock anchors. A change that is not purely additive bumps it and adds a migration."""
+MAX_RATE_HZ = 768_000
+"""Highest sample rate of any sound file or packet."""
+MAX_SAMPLES = 2**31 - 1
+"""Longest sound file: 12 hours at 48 kHz, all that a WAV file can hold."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+RateHz = Annotated[int, msgspec.Meta(ge=1, le=MAX_RATE_HZ)]
+SoundName = Annotated[str, msgspec.Meta(pattern=r"^[^/\\:\x00-\x1f]+\.(wav|flac)\Z", max_length=120)]
+"""A plain file name, so that a header cannot lead out of its directory."""
+SessionName = Annotated[str, msgspec.Meta(pattern=r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f]+\Z", max_length=200)]
 
 
 class ClockInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,9 +41,9 @@ class PeerInfo(msgspec.Struct, frozen=True, kw_only=True):
 class AudioInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One audio file of the session: mono PCM16. sha256: over the little-endian samples."""
 
-    file: str
-    rate_hz: int
-    samples: int = 0
+    file: SoundName
+    rate_hz: RateHz
+    samples: Annotated[int, msgspec.Meta(ge=0, le=MAX_SAMPLES)] = 0
     sha256: str = ""
 
 
@@ -42,13 +52,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: who ends the user's turn (`upload`: the whole query in one request). chunk_samples: size of the user chunks.
     commit_after: what a manual commit follows. queries: the turns that the runner set out to run, by id. warmup: left
-    out of every figure. events, dropped: counts at the end; dropped > 0 taints every row. complete: false until the
-    writer has closed the session.
+    out of every figure. events, dropped: counts at the end; dropped > 0 taints every row. events_sha256: over the bytes
+    of `events.jsonl` (empty: a session of before this field). complete: false until the writer has closed the session.
     imported: made from recordings of others, by this tool.
     """
 
     schema: int = SCHEMA
-    session: str
+    session: SessionName
     peer: PeerInfo
     mode: Literal["manual", "vad", "upload", "none"]
     profile: Profile
@@ -56,7 +66,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     anchor: WallAnchor
     machine: dict[str, Any] = msgspec.field(default_factory=dict)
     config: dict[str, Any] = msgspec.field(default_factory=dict)
-    chunk_samples: int = 0
+    chunk_samples: Count = 0
     commit_after: Literal["speech", "clip"] = "speech"
     queries: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -65,8 +75,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     warmup: bool = False
     user: AudioInfo
     agent: AudioInfo
-    events: int = 0
-    dropped: int = 0
+    events: Count = 0
+    events_sha256: str = ""
+    dropped: Count = 0
     complete: bool = False
     imported: str = ""
     firstpacket: str = ""

@@ -6,6 +6,7 @@ under its final name is whole, and a killed run leaves only partials behind.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -31,6 +32,7 @@ class SessionWriter:
         self.partial = sessions / (header.session + PARTIAL)
         self._header = header
         self._seq = 0
+        self._hash = hashlib.sha256()
         if self.partial.exists():
             shutil.rmtree(self.partial)
         self.partial.mkdir(parents=True)
@@ -61,7 +63,9 @@ class SessionWriter:
             event = msgspec.structs.replace(event, seq=self._seq, sample=start, pcm=b"")
         else:
             event = msgspec.structs.replace(event, seq=self._seq)
-        self._events.write(encode_event(event) + b"\n")
+        line = encode_event(event) + b"\n"
+        self._events.write(line)
+        self._hash.update(line)
         self._seq += 1
 
     def flush(self) -> None:
@@ -77,7 +81,13 @@ class SessionWriter:
         user = self._user.close() if self._user else self._header.user
         agent = self._agent.close() if self._agent else self._header.agent
         header = msgspec.structs.replace(
-            self._header, user=user, agent=agent, events=self._seq, dropped=dropped, complete=True
+            self._header,
+            user=user,
+            agent=agent,
+            events=self._seq,
+            events_sha256=self._hash.hexdigest(),
+            dropped=dropped,
+            complete=True,
         )
         self._write_header(header)
         if self.final.exists():

@@ -1,7 +1,8 @@
 """Time to a usable connection: name look-up, TCP, TLS and protocol upgrade.
 
 connect_ms = last of the phases dns, tcp, tls, upgrade - started. The split is in `connect_phases_ms`. Reported beside
-the latencies, never subtracted. Null: the phases were not recorded. Source: timing definitions, section 2.
+the latencies, never subtracted. Null: the phases were not recorded; the connection was not made (refused or broken off
+before the upgrade; for a peer without one, before it was ready). Source: timing definitions, section 2.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from scoring.timing.metric import Metric, Scene, Value, ns_to_ms
 
 def compute(scene: Scene) -> Value:
     steps = split(scene.turn.recording.phases)
-    if not steps:
-        return Unscored(reason="the phases of the connection were not recorded")
+    if isinstance(steps, Unscored):
+        return steps
     return ns_to_ms(sum(steps.values()))
 
 

@@ -4,7 +4,8 @@ first_packet_ms = first_packet - start, where start is `committed` in manual mod
 
 first_packet: arrival of the first packet with a decoded audio sample (a file header alone has none) of the first
 response that began after the query and delivered audio; the packet may be silent, so look at `first_audible_ms` too.
-Null: continuous peers; early answers only; no audio. Source: timing definitions, section 2.
+Null: continuous peers; early answers only; no audio; no start (never committed, or the anchor packet was lost).
+Source: timing definitions, section 2.
 """
 
 from __future__ import annotations

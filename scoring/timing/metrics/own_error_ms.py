@@ -4,7 +4,8 @@ own_error_ms = max(|started - planned| of the anchor packet, its completed - sta
 that overlap the 50 ms before the output instant).
 
 Output instant: first_packet, else first_audible; without either only the anchor packet counts. In upload mode the
-anchor packet has no deadline. Null: nothing of this was recorded. Source: timing definitions, section 3.
+anchor packet has no deadline; of a lost one (its connection went) no completed - started is known. Null: nothing of
+this was recorded. Source: timing definitions, section 3.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.events import AudioSent, LoopLag, RoundTrip
+from harness.core.events import AudioSent, ConnectionClosed, ConnectionPhase, LoopLag, RoundTrip
 from harness.core.profile import Profile
 from tests.scoring.timing.recordings import BASE_NS, MS, Script, silence, tone, vad_turn
 
@@ -272,3 +272,75 @@ def test_look_ahead_of_an_encoder_moves_the_anchor_packet(tmp_path: Path):
     # Sample 23999 + 156 lies in the next chunk, written 20 ms later.
     assert row["first_packet_ms"] == 579.85
     assert row["first_audible_ms"] == 691.0
+
+
+@pytest.mark.parametrize(
+    ("phases", "connect_ms"),
+    [
+        ([], None),
+        ([("dns", 0.064)], None),
+        ([("dns", 1), ("tcp", 2), ("tls", 3)], None),
+        ([("dns", 1), ("tcp", 2), ("upgrade", 4)], 4.0),
+        ([("tcp", 2), ("ready", 9)], 2.0),
+        ([("ready", 9)], None),
+    ],
+)
+def test_only_a_connection_that_was_made_has_a_time(
+    tmp_path: Path, phases: list[tuple[str, float]], connect_ms: float | None
+):
+    script = Script().add(ConnectionPhase(t_ns=BASE_NS, phase="started"))
+    for phase, ms in phases:
+        script.add(ConnectionPhase(t_ns=script.at(ms), phase=phase))
+    script.add(ConnectionClosed(t_ns=script.at(10), by="network", reason="refused"))
+    row = script.row(tmp_path)
+    assert row["connect_ms"] == connect_ms
+    if connect_ms is None:
+        said = "the connection was not made" if phases != [("ready", 9)] else "the phases of the connection were not"
+        assert row["connect_phases_ms"] is None
+        assert row["reasons"]["connect_ms"].startswith(said)
+        assert row["reasons"]["connect_phases_ms"].startswith(said)
+
+
+def lost(script: Script, sample: int) -> Script:
+    """The packet that holds `sample` never left the write buffer; that was noticed 300 ms later."""
+    index = next(
+        k for k, e in enumerate(script.events) if isinstance(e, AudioSent) and 0 <= sample - e.sample < e.samples
+    )
+    event = script.events[index]
+    script.events[index] = msgspec.structs.replace(event, lost=True, t_ns=event.t_ns + 300 * MS)
+    return script
+
+
+def test_a_lost_packet_was_never_sent(tmp_path: Path):
+    script = vad_turn()
+    row = lost(script, script.sample(1000) - 1).row(tmp_path)
+    said = "the connection went before the last of the query had left"
+    assert (row["anchors"]["speech_sent"], row["ttft_ms"], row["first_packet_ms"]) == (None, None, None)
+    assert row["reasons"]["speech_sent"] == row["reasons"]["first_packet_ms"] == said
+    # The media timeline knows nothing of the network, and a write that never ended has no length.
+    assert (row["first_audible_ms"], row["endpoint_ms"]) == (691.0, 400.0)
+    assert (row["own_error_ms"], row["tainted"]) == (0.1, False)
+
+
+def test_another_lost_packet_changes_nothing(tmp_path: Path):
+    script = vad_turn()
+    assert lost(script, script.sample(1990)).row(tmp_path)["first_packet_ms"] == 599.85
+
+
+def test_an_upload_that_was_lost_has_only_early_answers(tmp_path: Path):
+    script = Script().turn(0, 300, 1000, clip_ms=(0, 1200)).send(0, 1200)
+    lost(script, script.sample(1200) - 1).begin(1300).audio(1400, tone(100)).done(1410)
+    row = script.row(tmp_path, mode="upload")
+    assert (row["status"], row["early"], row["first_packet_ms"]) == ("early", 1, None)
+
+
+@pytest.mark.parametrize(("word_ms", "packet_ms"), [(1015, 1016), (1400, 1500)])
+def test_endpoint_lies_within_first_audible_but_may_exceed_first_packet(
+    tmp_path: Path, word_ms: float, packet_ms: float
+):
+    # Speech ends at 1000.5, early in the chunk of 1000-1020, which leaves at 1020.1.
+    script = Script().connected().stream().turn(0, 300, 1000.5, clip_ms=(0, 1200)).send(0, 1400)
+    script.heard_stop(word_ms).begin(word_ms).audio(packet_ms, tone(200)).done(packet_ms + 1)
+    row = script.row(tmp_path)
+    assert row["endpoint_ms"] <= row["first_audible_ms"]
+    assert -20.2 <= row["first_packet_ms"] - row["endpoint_ms"] - (packet_ms - word_ms) <= 0

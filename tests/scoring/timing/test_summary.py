@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.core.errors import SessionFormatError
 from harness.core.events import LoopLag, Note
 from harness.core.run_directory import RunDirectory, RunInfo
 from scoring.timing.registry import all_metrics
@@ -276,3 +277,13 @@ def test_rows_of_one_session_are_the_scorers_rows(tmp_path: Path):
     run = run_at(tmp_path)
     session = vad_turn().write(run.sessions)
     assert TimingScorer().score(run).rows == session_rows(session)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"p99_ms":"x"}', '{"p99_ms":0.1}', '{"n":1,"quiet":1,"p50_ms":0,"p99_ms":0,"max_ms":0}']
+)
+def test_noise_that_no_sentinel_wrote_is_said(tmp_path: Path, line: str):
+    run = RunDirectory(tmp_path)
+    (tmp_path / "noise.jsonl").write_text(line + "\n")
+    with pytest.raises(SessionFormatError, match=r"noise\.jsonl"):
+        TimingScorer().score(run)
