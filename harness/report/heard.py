@@ -137,6 +137,7 @@ def peaks(track: Track, step_ms: int) -> tuple[list[Peak], list[Peak]]:
     if columns == 0:
         return [], []
     edges = np.rint(np.arange(columns) * step_ms * track.rate_hz / 1000).astype(np.int64)
+    edges = np.minimum(edges, len(track.signal) - 1)  # rounding at rates of a few hertz
     low = np.minimum.reduceat(track.signal, edges).astype(np.float64) * PEAK_SCALE / 32768
     high = np.maximum.reduceat(track.signal, edges).astype(np.float64) * PEAK_SCALE / 32768
     heard = np.logical_or.reduceat(track.heard, edges)
