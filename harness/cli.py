@@ -70,7 +70,9 @@ def cli() -> None:
 @click.option(
     "--chunk-ms", type=click.IntRange(10, 200), help="Size of the user's audio chunks. [default: 20, or the peer's]"
 )
-@click.option("--repeat", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Say every query N times.")
+@click.option(
+    "--repeat", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Say every query N times."
+)
 @click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True, help="Sessions at once.")
 @click.option(
     "--turns-per-session",
@@ -126,6 +128,8 @@ def bench(**options: Any) -> None:
     if not math.isfinite(options["timeout_s"]):
         raise click.BadParameter("must be a number of seconds", param_hint="--timeout")
     pack = load_pack(options["queries"], limit=options["limit"], languages=options["languages"] or None)
+    if pack.skipped:
+        _say(f"left out, not readable: {', '.join(pack.skipped)}; convert to WAV or FLAC")
     request = BenchRequest(
         peers=options["peers"] or (DEFAULT_PEER,),
         options=PeerOptions(
@@ -309,10 +313,9 @@ def _conclude(directory: Any, *, as_json: bool) -> dict[str, Any] | None:
         return None
     scored = score(directory)
     write_scores(directory, scored)
-    report = _report(directory)
     if not as_json:
         _show(scored.rows, scored.summary, as_json=False)
-    _say(f"report: {report}")
+    _say(f"report: {_report(directory)}")
     summary: dict[str, Any] = scored.summary
     return summary
 
