@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import soundfile
 
+from harness.core.audio import Int16
 from harness.core.errors import ConfigError, nearest
 from scenarios.annotator import annotator_name
-from scenarios.clip import Clip, load_clip
+from scenarios.clip import AudioFile, Clip
 
 MANIFEST = "manifest.jsonl"
 BUNDLED_ROOT = Path(__file__).parent / "packs"
 AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au", ".caf", ".w64"})
 """What a folder without a manifest is searched for; a manifest may name any file that libsndfile reads."""
+OTHER_AUDIO_SUFFIXES = frozenset(
+    {".m4a", ".aac", ".webm", ".weba", ".wma", ".mp4", ".mov", ".mkv", ".amr", ".3gp", ".ape", ".mka", ".ac3", ".dts"}
+)
+"""Sound that libsndfile does not read: such files of a folder are left out, and named."""
 
 
 class ManifestRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,13 +42,15 @@ class ManifestRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class Pack(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Clips in manifest order (or by file name). sha256 names the content: every id, sound, rate and mark.
 
-    annotator: what found the marks that no manifest gives.
+    annotator: what found the marks that no manifest gives. skipped: files of a folder without a manifest that hold
+    sound which cannot be read here.
     """
 
     name: str
     clips: tuple[Clip, ...]
     sha256: str
     annotator: str
+    skipped: tuple[str, ...] = ()
 
 
 def bundled_packs() -> list[str]:
@@ -67,26 +75,33 @@ def load_pack(
         raise ConfigError(f"limit must be at least 1, not {limit}")
     path = _locate(path_or_name)
     root = path.parent if path.is_file() else path
-    rows = [_Located("", ManifestRow(id=path.stem, audio=path.name))] if path.is_file() else _rows(path)
+    found = _Found([_of_file(path)]) if path.is_file() else _rows(path)
+    rows = found.rows
     if languages is not None:
         known = {located.row.lang for located in rows}
         for language in languages:
             if language not in known:
                 raise ConfigError(f"{path}: no clip in language {language!r}; {nearest(language, known)}")
         rows = [located for located in rows if located.row.lang in languages]
-    clips = tuple(_load(root, located) for located in rows[:limit])
+    files: dict[Path, AudioFile] = {}
+    clips = tuple(_load(root, located, files) for located in rows[:limit])
     return Pack(
         name=path.stem if path.is_file() else path.name,
-        clips=clips if rate_hz is None else tuple(clip.at_rate(rate_hz) for clip in clips),
+        clips=clips if rate_hz is None else _at_rate(clips, rate_hz),
         sha256=_content_sha256(clips),
         annotator=annotator_name(),
+        skipped=found.skipped,
     )
 
 
 def _locate(path_or_name: str | Path) -> Path:
-    path = Path(path_or_name).expanduser()
-    if path.exists():
-        return path.resolve()
+    path = Path(path_or_name)
+    try:
+        path = path.expanduser()
+        if path.exists():
+            return path.resolve()
+    except (OSError, RuntimeError) as exc:  # RuntimeError: nobody's home, or links in a circle
+        raise ConfigError(f"{path}: cannot be read ({getattr(exc, 'strerror', None) or exc})") from exc
     bundled = BUNDLED_ROOT / str(path_or_name)
     if (bundled / MANIFEST).is_file() and bundled.parent == BUNDLED_ROOT:
         return bundled
@@ -108,14 +123,28 @@ class _Located(NamedTuple):
     row: ManifestRow
 
 
-def _rows(folder: Path) -> list[_Located]:
+class _Found(NamedTuple):
+    rows: list[_Located]
+    skipped: tuple[str, ...] = ()
+
+
+def _of_file(path: Path) -> _Located:
+    return _Located("", ManifestRow(id=path.stem, audio=path.name))
+
+
+def _rows(folder: Path) -> _Found:
     manifest = folder / MANIFEST
     if manifest.is_file():
-        return _located_rows(manifest)
+        return _Found(_located_rows(manifest))
+    readable = AUDIO_SUFFIXES - _unreadable_here()
     try:
-        files = sorted(path for path in folder.iterdir() if path.suffix.lower() in AUDIO_SUFFIXES)
+        sounds = sorted(p for p in folder.iterdir() if p.suffix.lower() in AUDIO_SUFFIXES | OTHER_AUDIO_SUFFIXES)
     except OSError as exc:
         raise ConfigError(f"{folder}: cannot be read ({exc.strerror or exc})") from exc
+    files = [path for path in sounds if path.suffix.lower() in readable]
+    skipped = tuple(path.name for path in sounds if path.suffix.lower() not in readable)
+    if not files and skipped:
+        raise ConfigError(f"{folder}: no readable audio: {_some(skipped)}; convert to WAV or FLAC")
     if not files:
         raise ConfigError(f"{folder}: no audio files and no {MANIFEST}")
     seen: dict[str, str] = {}
@@ -123,7 +152,21 @@ def _rows(folder: Path) -> list[_Located]:
         if path.stem in seen:
             raise ConfigError(f"{folder}: {seen[path.stem]} and {path.name} would share the id {path.stem!r}")
         seen[path.stem] = path.name
-    return [_Located("", ManifestRow(id=path.stem, audio=path.name)) for path in files]
+    return _Found([_of_file(path) for path in files], skipped)
+
+
+def _unreadable_here() -> frozenset[str]:
+    """Suffixes of `AUDIO_SUFFIXES` that an old libsndfile does not read."""
+    missing = set()
+    if "MP3" not in soundfile.available_formats():
+        missing.add(".mp3")
+    if "OPUS" not in soundfile.available_subtypes():
+        missing.add(".opus")
+    return frozenset(missing)
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _located_rows(manifest: Path) -> list[_Located]:
@@ -152,6 +195,8 @@ def _decode(line: str, where: str) -> ManifestRow:
         raw = msgspec.json.decode(line)
     except msgspec.DecodeError as exc:
         raise ConfigError(f"{where}: not JSON ({exc})") from exc
+    except RecursionError as exc:
+        raise ConfigError(f"{where}: not a row (nested too deeply)") from exc
     if not isinstance(raw, dict):
         raise ConfigError(f'{where}: a row is an object like {{"id": ..., "audio": ...}}')
     for key in raw:
@@ -166,11 +211,14 @@ def _decode(line: str, where: str) -> ManifestRow:
     return row
 
 
-def _load(root: Path, located: _Located) -> Clip:
+def _load(root: Path, located: _Located, files: dict[Path, AudioFile]) -> Clip:
+    """The clip of a row; files: those decoded so far, each once however many rows name it."""
     row = located.row
+    path = root / row.audio
     try:
-        clip = load_clip(
-            root / row.audio,
+        if path not in files:
+            files[path] = AudioFile(path)
+        clip = files[path].clip(
             clip_id=row.id,
             text=row.text,
             language=row.lang,
@@ -183,6 +231,17 @@ def _load(root: Path, located: _Located) -> Clip:
     if row.sha256 is not None and row.sha256 != clip.sha256:
         raise ConfigError(f"{located.where}: {row.audio} is not the audio that the manifest describes (sha256 differs)")
     return clip
+
+
+def _at_rate(clips: tuple[Clip, ...], rate_hz: int) -> tuple[Clip, ...]:
+    """The clips resampled; clips of one sound share their samples afterwards as they did before."""
+    sounds: dict[tuple[str, int], Int16] = {}
+    resampled = []
+    for clip in clips:
+        sound = (clip.sha256, clip.rate_hz)
+        resampled.append(clip.at_rate(rate_hz, sounds.get(sound)))
+        sounds[sound] = resampled[-1].samples
+    return tuple(resampled)
 
 
 def _content_sha256(clips: tuple[Clip, ...]) -> str:

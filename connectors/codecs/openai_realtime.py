@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from connectors.codecs import openai_frames as frames
+from connectors.codecs.bounds import carried, name, whole
 from connectors.codecs.openai_names import FATAL_CODES, NAMES, Dialect
 from connectors.codecs.openai_session import PCM_NAMES, TRANSCRIPTION_MODELS, configure_session, declared
 from connectors.codecs.pcm_stream import PcmStream
@@ -40,6 +41,8 @@ from harness.core.events import (
 
 DEFAULT_RATE_HZ = 24_000
 UNREADABLE = "unreadable"
+REMEMBERED = 1_000
+"""Unfinished streams of audio, and names of tool calls, that are kept at most: the oldest go first."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -96,13 +99,14 @@ class OpenAIRealtimeClient:
         if isinstance(frame, frames.Unreadable):
             return [PeerError(code=UNREADABLE, message=frame.reason, **arrival._asdict())]
         if isinstance(frame, frames.Other):
-            return [RawReceived(name=frame.name, **arrival._asdict())]
+            return [RawReceived(name=name(frame.name), **arrival._asdict())]
         return _HANDLERS[type(frame)](self, frame, arrival._asdict())
 
     def _audio(self, frame: frames.AudioDelta, arrival: _Arrival) -> AudioReceived:
-        response, item = frame.response_id or "", frame.item_id or ""
+        response, item = name(frame.response_id), name(frame.item_id)
         stream = self._streams.get((response, item))
         if stream is None:
+            _make_room(self._streams)
             stream = self._streams[(response, item)] = PcmStream()
         pcm = stream.push(frame.delta)
         return AudioReceived(
@@ -119,7 +123,7 @@ class OpenAIRealtimeClient:
     def _text(self, frame: frames.TextDelta | frames.TranscriptDelta, at: dict[str, int]) -> list[Event]:
         kind: Literal["text", "transcript"] = "text" if isinstance(frame, frames.TextDelta) else "transcript"
         return [
-            TextReceived(text=frame.delta, kind=kind, response=frame.response_id or "", item=frame.item_id or "", **at)
+            TextReceived(text=frame.delta, kind=kind, response=name(frame.response_id), item=name(frame.item_id), **at)
         ]
 
     def _session(self, frame: frames.SessionCreated | frames.SessionUpdated, at: dict[str, int]) -> list[Event]:
@@ -129,8 +133,8 @@ class OpenAIRealtimeClient:
             self._output_rate_hz = said.output_rate_hz
         ready: Event = SessionReady(
             phase="updated" if updated else "created",
-            peer_session=said.session,
-            model=said.model,
+            peer_session=name(said.session),
+            model=name(said.model),
             input_rate_hz=said.input_rate_hz,
             # A beta session names a format without a rate: PCM16 there is what the client was told to expect.
             output_rate_hz=said.output_rate_hz or (self._output_rate_hz if said.output_format in PCM_NAMES else 0),
@@ -138,59 +142,62 @@ class OpenAIRealtimeClient:
         )
         if not updated or not said.output_format or said.output_format in PCM_NAMES:
             return [ready]
-        message = f"the peer will send {said.output_format}, only PCM16 can be read"
+        message = f"the peer will send {name(said.output_format)}, only PCM16 can be read"
         return [ready, PeerError(code="unsupported_audio_format", message=message, fatal=True, **at)]
 
     def _speech_started(self, frame: frames.SpeechStarted, at: dict[str, int]) -> list[Event]:
-        return [UserSpeechStarted(audio_ms=_ms(frame.audio_start_ms), item=frame.item_id or "", **at)]
+        return [UserSpeechStarted(audio_ms=whole(frame.audio_start_ms), item=name(frame.item_id), **at)]
 
     def _speech_stopped(self, frame: frames.SpeechStopped, at: dict[str, int]) -> list[Event]:
-        return [UserSpeechStopped(audio_ms=_ms(frame.audio_end_ms), item=frame.item_id or "", **at)]
+        return [UserSpeechStopped(audio_ms=whole(frame.audio_end_ms), item=name(frame.item_id), **at)]
 
     def _committed(self, frame: frames.Committed, at: dict[str, int]) -> list[Event]:
-        return [InputCommitted(item=frame.item_id or "", **at)]
+        return [InputCommitted(item=name(frame.item_id), **at)]
 
     def _user_delta(self, frame: frames.UserDelta, at: dict[str, int]) -> list[Event]:
-        return [UserTranscript(text=frame.delta, final=False, item=frame.item_id or "", **at)]
+        return [UserTranscript(text=frame.delta, final=False, item=name(frame.item_id), **at)]
 
     def _user_completed(self, frame: frames.UserCompleted, at: dict[str, int]) -> list[Event]:
-        return [UserTranscript(text=frame.transcript, final=True, item=frame.item_id or "", **at)]
+        return [UserTranscript(text=frame.transcript, final=True, item=name(frame.item_id), **at)]
 
     def _response_created(self, frame: frames.ResponseCreated, at: dict[str, int]) -> list[Event]:
-        return [ResponseStarted(response=frame.response.id or "", **at)]
+        return [ResponseStarted(response=name(frame.response.id), **at)]
 
     def _audio_done(self, frame: frames.AudioDone, at: dict[str, int]) -> list[Event]:
-        return [AudioDone(response=frame.response_id or "", **at)]
+        return [AudioDone(response=name(frame.response_id), **at)]
 
     def _response_done(self, frame: frames.ResponseDone, at: dict[str, int]) -> list[Event]:
         response = frame.response
-        ident, status = response.id or "", response.status
+        ident, status = name(response.id), name(response.status)
         details = response.status_details or frames.StatusDetails()
         error = details.error
-        reason = details.reason or (_code(error) if error else "")
+        reason = name(details.reason) or (_code(error) if error else "")
         events: list[Event] = []
         if status == "cancelled" and reason == "turn_detected":
             events.append(Interrupted(reason=reason, response=ident, **at))
         if error is not None:
             events.append(_peer_error(error, at))
-        events.append(ResponseDone(response=ident, status=status, reason=reason, usage=response.usage, **at))
+        usage = None if response.usage is None else carried(response.usage)
+        events.append(ResponseDone(response=ident, status=status, reason=reason, usage=usage, **at))
         self._streams = {key: stream for key, stream in self._streams.items() if key[0] != ident}
         return events
 
     def _item_added(self, frame: frames.OutputItemAdded, at: dict[str, int]) -> list[Event]:
         # Some servers name the function here only, not with the arguments.
         if frame.item.call_id and frame.item.name:
-            self._tools[frame.item.call_id] = frame.item.name
+            _make_room(self._tools)
+            self._tools[name(frame.item.call_id)] = name(frame.item.name)
         return [RawReceived(name=frames.name_of(frame), **at)]
 
     def _arguments_done(self, frame: frames.ArgumentsDone, at: dict[str, int]) -> list[Event]:
-        call = frame.call_id or ""
-        name = frame.name or self._tools.pop(call, "")
-        return [ToolCall(call=call, name=name, arguments=frame.arguments, **at)]
+        call = name(frame.call_id)
+        return [
+            ToolCall(call=call, name=name(frame.name) or self._tools.pop(call, ""), arguments=frame.arguments, **at)
+        ]
 
     def _buffer(self, frame: frames.BufferEvent, at: dict[str, int]) -> list[Event]:
         state = frames.name_of(frame).rpartition(".")[2]
-        return [PlaybackState(state=state, response=frame.response_id or "", **at)]
+        return [PlaybackState(state=state, response=name(frame.response_id), **at)]
 
     def _error(self, frame: frames.ErrorFrame, at: dict[str, int]) -> list[Event]:
         return [_peer_error(frame.error, at)]
@@ -235,12 +242,13 @@ class OpenAIRealtimeClient:
         return [_encode({"event_id": f"fp_{self._sent}"} | body).decode()]
 
 
-def _ms(value: float | None) -> int | None:
-    return None if value is None else int(value)
+def _make_room(kept: dict[Any, Any]) -> None:
+    if len(kept) >= REMEMBERED:
+        del kept[next(iter(kept))]
 
 
 def _code(error: frames.ErrorBody) -> str:
-    return str(error.code) if error.code not in (None, "") else error.type or ""
+    return name(str(error.code) if error.code not in (None, "") else error.type)
 
 
 def _peer_error(error: frames.ErrorBody, at: dict[str, int]) -> PeerError:

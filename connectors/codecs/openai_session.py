@@ -11,14 +11,12 @@ from typing import Any
 import msgspec
 
 from connectors.codecs.openai_names import NAMES, Dialect
+from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ
 from harness.core.commands import Configure
 
 TRANSCRIPTION_MODELS: dict[Dialect, str] = {"ga": "gpt-4o-mini-transcribe", "beta": "whisper-1"}
 PCM_NAMES = frozenset({"audio/pcm", "pcm16", "pcm24", "pcm"})
 """Format names that mean PCM16 (beta servers call it `pcm` or `pcm24` as well: sections 4.5, 4.6)."""
-
-LOWEST_RATE_HZ, HIGHEST_RATE_HZ = 4_000, 384_000
-"""Sample rates outside are no audio; such a word of a peer is taken as none."""
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LOWEST_RATE_HZ, HIGHEST_RATE_HZ = 4_000, 384_000
+"""Sample rates outside are no audio; such a word of a peer is taken as none."""
+
 _RIFF_MARK = 12
 """Bytes by which a WAV header is recognised: RIFF, a length, WAVE."""
 _LONGEST_HEADER = 65_536
@@ -11,7 +14,7 @@ _LONGEST_HEADER = 65_536
 class PcmStream:
     """One answer's audio. Feed it each packet's bytes; it returns the whole samples among them.
 
-    rate_hz: what the last WAV header said; 0 as long as none came.
+    rate_hz: what the last WAV header said; 0 as long as none said a rate that audio has.
     """
 
     def __init__(self) -> None:
@@ -42,7 +45,9 @@ class PcmStream:
             if data[at : at + 4] == b"data":
                 return data[at + 8 :]
             if data[at : at + 4] == b"fmt " and at + 16 <= len(data):
-                self.rate_hz = int.from_bytes(data[at + 12 : at + 16], "little")
+                rate_hz = int.from_bytes(data[at + 12 : at + 16], "little")
+                if LOWEST_RATE_HZ <= rate_hz <= HIGHEST_RATE_HZ:
+                    self.rate_hz = rate_hz
             at += 8 + size + size % 2
         if len(data) > _LONGEST_HEADER:
             return data

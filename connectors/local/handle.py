@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from connectors.local.framing import Framer, Message
+from connectors.local.group import kill_group
 from connectors.local.model import Declaration
 from connectors.local.transport import Child
 from connectors.local.wire import (
@@ -201,13 +202,21 @@ def describe(hello: Hello, limit_s: float = START_LIMIT_S) -> Declaration:
 
     Raises ConfigError, PrerequisiteError or ConnectorError.
     """
-    try:
-        done = subprocess.run(
-            [*COMMAND, "--describe"], input=encode(hello), capture_output=True, timeout=limit_s, check=False
-        )
-    except subprocess.TimeoutExpired as exc:
-        raise ConnectorError(f"local:{hello.target} did not start within {limit_s:g} s", kind="timeout") from exc
-    for message in Framer().feed(done.stdout, 0):
+    # Its complaints go nowhere: a pipe for them would stay open as long as anything that the module started.
+    with subprocess.Popen(
+        [*COMMAND, "--describe"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            answer, _ = process.communicate(encode(hello), timeout=limit_s)
+        except subprocess.TimeoutExpired as exc:
+            raise ConnectorError(f"local:{hello.target} did not start within {limit_s:g} s", kind="timeout") from exc
+        finally:
+            kill_group(process.pid)
+    for message in Framer().feed(answer, 0):
         record = decode_from_worker(message.payload)
         if isinstance(record, Described):
             return record.declaration
@@ -216,7 +225,7 @@ def describe(hello: Hello, limit_s: float = START_LIMIT_S) -> Declaration:
             if record.kind in kinds:
                 raise kinds[record.kind](record.message)
             raise ConnectorError(f"local:{hello.target}: {record.message}", kind="peer", code=record.code)
-    raise ConnectorError(f"local:{hello.target} died while importing (exit code {done.returncode})", kind="peer")
+    raise ConnectorError(f"local:{hello.target} died while importing (exit code {process.returncode})", kind="peer")
 
 
 def import_path() -> list[str]:

@@ -155,8 +155,8 @@ class LocalModel(ABC):
         unless the model is continuous. Called during an answer too."""
 
     def end_turn(self) -> Iterator[Output]:
-        """Answer what was heard since the last turn: a generator, one yield a step. When the answer is interrupted
-        the generator is closed: `GeneratorExit` rises at the yield."""
+        """Answer what was heard since the last turn: a generator, one yield a step. Audio that waits is pushed before
+        its first step. When the answer is interrupted the generator is closed: `GeneratorExit` rises at the yield."""
         return iter(())
 
     def interrupt(self) -> None:  # noqa: B027  optional

@@ -6,6 +6,7 @@ first and then with the user's own voice, and can be made slow, paced or broken 
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -61,6 +62,8 @@ class Parrot(LocalModel):
         hang_after: int = 0,
         step_limit_s: float = 10.0,
     ) -> None:
+        if not all(math.isfinite(value) for value in (think_ms, chunk_ms, step_ms, threshold_db, step_limit_s)):
+            raise ConfigError("Parrot: settings are finite numbers")
         if chunk_ms <= 0 or step_limit_s <= 0:
             raise ConfigError("Parrot: chunk_ms and step_limit_s must be above 0")
         if min(think_ms, step_ms, silence_ms) < 0:
@@ -116,8 +119,12 @@ class Parrot(LocalModel):
         return []
 
     def end_turn(self) -> Iterator[Output]:
+        # Taken now: audio that waits is heard before the generator's first step.
         echo = self._trimmed()
         self._forget()
+        return self._answer(echo)
+
+    def _answer(self, echo: Int16) -> Iterator[Output]:
         yield Pause(SystemClock.now_ns() + self._think_ns)
         for word in f"You said {len(echo) / RATE_HZ:.2f} seconds of this:".split(" "):
             self._step()

@@ -167,11 +167,11 @@ class LocalPeer:
 
     async def connect(self, configure: Configure, sink: Sink) -> LocalConnection:
         """Open a session; while another one is open, wait for its end. A dead worker is replaced first."""
-        asked_ns = self._clock.now_ns()
+        asked_ns, queued = self._clock.now_ns(), self._turnstile.locked()
         await self._turnstile.acquire()
         try:
             waited_ns = self._clock.now_ns() - asked_ns
-            if waited_ns > QUEUED_NS:
+            if queued and waited_ns > QUEUED_NS:
                 message = f"waited {waited_ns / NS_PER_MS:.0f} ms: the model serves one session at a time"
                 sink(Note(t_ns=self._clock.now_ns(), code="queued", message=message))
             worker = await self._living_worker()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -70,8 +70,18 @@ def arguments(model: type[LocalModel], settings: Mapping[str, str]) -> dict[str,
         try:
             converted[key] = msgspec.convert(value, kind, strict=False)
         except msgspec.ValidationError as exc:
-            raise ConfigError(f"{model.__name__}: {key}={value}: {exc}") from exc
+            raise ConfigError(f"{model.__name__}: {key}={value}: {_wanted(kind, str(exc))}") from exc
     missing = [name for name, p in takes.items() if p.default is p.empty and name not in settings]
     if missing:
         raise ConfigError(f"{model.__name__} needs --set {missing[0]}=...")
     return converted
+
+
+def _wanted(kind: Any, complaint: str) -> str:
+    """What a setting of type `kind` takes, in plain words; of an unusual type, msgspec's complaint."""
+    if get_origin(kind) is Literal:
+        return f"needs {' or '.join(str(choice) for choice in get_args(kind))}"
+    for name, words in (("`int", "a whole number"), ("`float", "a number"), ("`bool", "true or false")):
+        if complaint.startswith(f"Expected {name}"):
+            return f"needs {words}"
+    return complaint

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from connectors.local.framing import Framer, FramingError, Message
+from connectors.local.group import kill_group
 from harness.core.clock import Clock
 from harness.core.errors import ConnectorError, PrerequisiteError
 
@@ -19,6 +20,9 @@ BUFFER_BYTES = 1 << 20
 REAP_S = 0.005
 REAP_TRIES = 200
 COMPLAINT_BYTES = 4096
+PRINTED_LIMIT = 16 << 20
+"""Bytes of the child's standard error that are kept, roughly; then they are forgotten and begin anew."""
+LOOK_S = 0.25
 
 OnMessage = Callable[[Message], None]
 OnExit = Callable[[int, int | None], None]
@@ -38,6 +42,7 @@ class Child(asyncio.Protocol):
         self._transport: Any = None
         self._process: subprocess.Popen[bytes]
         self._complaints: Any
+        self._looking: asyncio.TimerHandle | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @classmethod
@@ -51,7 +56,7 @@ class Child(asyncio.Protocol):
             for end in (ours, theirs):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
             ours.setblocking(False)
-            child._complaints = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
+            child._complaints = _complaints_file()
             child._process = _spawn([*command, str(theirs.fileno())], theirs.fileno(), child._complaints)
         except OSError as exc:
             ours.close()
@@ -61,7 +66,7 @@ class Child(asyncio.Protocol):
         try:
             await asyncio.get_running_loop().create_connection(lambda: child, sock=ours)
         except BaseException:
-            child._process.kill()
+            child.kill()
             child._process.wait()
             ours.close()
             raise
@@ -94,8 +99,8 @@ class Child(asyncio.Protocol):
         return said[-1][:300] if said else ""
 
     def kill(self) -> None:
-        """End the child now; `on_exit` follows."""
-        self._process.kill()
+        """End the child, and all that it started, now; `on_exit` follows."""
+        kill_group(self._process.pid)
 
     async def stop(self, limit_s: float) -> None:
         """Hang up, wait for the child's end, kill it after `limit_s`; release everything. May be called again."""
@@ -104,11 +109,11 @@ class Child(asyncio.Protocol):
             async with asyncio.timeout(limit_s):
                 await asyncio.shield(self._gone)
         except TimeoutError:
-            self._process.kill()
+            self.kill()
             await self._gone
         finally:
             if not self._gone.done():  # cancelled: no time left to be polite
-                self._process.kill()
+                self.kill()
 
     # --- called by the loop ---------------------------------------------------------------------------------------
 
@@ -116,6 +121,7 @@ class Child(asyncio.Protocol):
         self._transport = transport
         # Zero: uvloop then writes at once instead of at the end of its turn, and resume_writing means "empty".
         self._transport.set_write_buffer_limits(high=0)
+        self._look_after()
 
     def data_received(self, data: bytes) -> None:
         t_ns = self._clock.now_ns()
@@ -123,7 +129,7 @@ class Child(asyncio.Protocol):
             for message in self._framer.feed(data, t_ns):
                 self._on_message(message)
         except FramingError:
-            self._process.kill()
+            self.kill()
             self._transport.abort()
 
     def resume_writing(self) -> None:
@@ -133,6 +139,8 @@ class Child(asyncio.Protocol):
             callback(t_ns)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._looking:
+            self._looking.cancel()
         self._reap(self._clock.now_ns(), REAP_TRIES)
 
     def _reap(self, t_ns: int, tries: int) -> None:
@@ -141,16 +149,40 @@ class Child(asyncio.Protocol):
         if code is None and tries:
             asyncio.get_running_loop().call_later(REAP_S, self._reap, t_ns, tries - 1)
             return
+        # What the child started is still in its group.
+        self.kill()
         if code is None:
-            self._process.kill()
             self._process.wait()
         self._on_exit(t_ns, code)
         self._complaints.close()
         if not self._gone.done():
             self._gone.set_result(None)
 
+    def _look_after(self) -> None:
+        """Now and then: keep what the child prints within bounds, and notice its end where a fork of it still holds
+        the socket open."""
+        if os.fstat(self._complaints.fileno()).st_size > PRINTED_LIMIT:
+            self._complaints.truncate(0)
+        if self._process.poll() is not None:
+            self.kill()
+        self._looking = asyncio.get_running_loop().call_later(LOOK_S, self._look_after)
+
+
+def _complaints_file() -> Any:
+    """Where the child's standard error goes: opened to append, as it may be emptied under the child's hands."""
+    import fcntl  # not on Windows, which has no local models
+
+    file = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
+    fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_APPEND)
+    return file
+
 
 def _spawn(command: list[str], fd: int, complaints: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=complaints, pass_fds=[fd]
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=complaints,
+        pass_fds=[fd],
+        start_new_session=True,
     )

@@ -1,21 +1,29 @@
 """The worker process: `python -m connectors.local.worker FD`. Two threads, one reads orders, one runs the model.
 
-It ends when the harness closes its end of the socket, or dies. Ctrl-C is the harness's to handle. The model's prints
-go to standard error, as do its complaints. With `--describe` it only answers one question, on its standard streams.
+It ends when the harness closes its end of the socket, or dies, and takes what the model started with it. Ctrl-C is the
+harness's to handle. The model's prints go to standard error, as do its complaints. With `--describe` it only answers
+one question, on its standard streams.
 """
 
 from __future__ import annotations
 
 import gc
+import io
 import os
 import select
 import signal
 import socket
 import sys
+import sysconfig
 import threading
+import traceback
+from pathlib import Path
 from typing import BinaryIO
 
+import harness
+from connectors.local.allowance import Allowance, FloodError
 from connectors.local.framing import Framer
+from connectors.local.group import leave
 from connectors.local.inbox import Inbox
 from connectors.local.model import LocalModel
 from connectors.local.model_thread import ModelThread
@@ -24,6 +32,7 @@ from connectors.local.wire import (
     ALIVE_PERIOD_S,
     Alive,
     Described,
+    Emitted,
     Failed,
     FromWorker,
     Hello,
@@ -38,6 +47,9 @@ from harness.core.errors import ConfigError, PrerequisiteError
 READ_BYTES = 1 << 18
 SWITCH_S = 0.0005
 """How long a busy model may keep the interpreter from the reading thread (Python's default is 5 ms)."""
+_OURS = frozenset(Path(__file__).with_name(name) for name in ("worker.py", "model_thread.py", "settings.py"))
+_HARNESS = Path(harness.__file__).parent
+_STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
 
 class Worker:
@@ -49,6 +61,7 @@ class Worker:
         self._inbox = Inbox(self._clock)
         self._writing = threading.Lock()
         self._thread: ModelThread | None = None
+        self._allowance = Allowance(self._clock)
 
     def run(self) -> None:
         """Read until the harness hangs up, then end the process at once, whatever the model is doing."""
@@ -64,7 +77,7 @@ class Worker:
                 continue
             data = self._channel.recv(READ_BYTES)
             if not data:
-                os._exit(0)
+                leave(0)
             for message in framer.feed(data, self._clock.now_ns()):
                 order = decode_to_worker(message.payload)
                 if isinstance(order, Hello):
@@ -96,11 +109,13 @@ class Worker:
 
     def _send(self, record: FromWorker) -> None:
         data = encode(record)
+        if isinstance(record, Emitted):
+            self._allowance.take(len(data))
         try:
             with self._writing:
                 self._channel.sendall(data)
         except OSError:
-            os._exit(0)
+            leave(0)
 
     def _fail(self, failed: Failed) -> None:
         self._send(failed)
@@ -123,11 +138,32 @@ def failure(exc: BaseException) -> Failed:
     sys.excepthook(type(exc), exc, exc.__traceback__)
     sys.stderr.flush()
     lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
-    message = f"{type(exc).__name__}: {lines[0]}" if lines else type(exc).__name__
+    if isinstance(exc, FloodError):
+        return Failed("model", "flood", str(exc))
+    message = (f"{type(exc).__name__}: {lines[0]}" if lines else type(exc).__name__) + _where(exc)
     # torch.cuda.OutOfMemoryError is no MemoryError, and torch is not imported here.
     if isinstance(exc, MemoryError) or "OutOfMemory" in type(exc).__name__:
         return Failed("model", "out_of_memory", message)
     return Failed("model", "model_error", message)
+
+
+def _where(exc: BaseException) -> str:
+    """The last line of the model's own that an exception came through, as ` (file:line)`; empty if there is none."""
+    own, installed = "", ""
+    for frame, line in traceback.walk_tb(exc.__traceback__):
+        path = Path(frame.f_code.co_filename)
+        if not path.is_file() or path in _OURS or path.is_relative_to(_HARNESS):
+            continue
+        if {"site-packages", "dist-packages"} & set(path.parts):
+            installed = f" ({_short(path)}:{line})"
+        elif not path.is_relative_to(_STANDARD_LIBRARY):
+            own = f" ({_short(path)}:{line})"
+    return own or installed
+
+
+def _short(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else Path(*path.parts[-2:])
 
 
 def describe(asked: BinaryIO, answer: BinaryIO) -> None:
@@ -150,10 +186,16 @@ def main() -> None:
     sys.setswitchinterval(SWITCH_S)
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # So that the last thing said before a crash is known.
+        sys.stdout.reconfigure(line_buffering=True)
     if sys.argv[1] == "--describe":
         describe(sys.stdin.buffer, answer)
         os._exit(0)
-    Worker(socket.socket(fileno=int(sys.argv[1]))).run()
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    # Programs that the model starts must not hold the line after our death.
+    channel.set_inheritable(False)
+    Worker(channel).run()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import numpy as np
 
 from harness.core.audibility import DEFAULT, Audibility, audible_spans, first_audible_sample
 from harness.core.audio import NS_PER_MS, Int16, ms_to_samples
+from harness.core.errors import ScoringError
 from harness.core.events import AudioReceived
 from harness.core.playout import Packet, Played, play
 from harness.core.scorer import Unscored
@@ -50,21 +51,30 @@ class Listener:
     """The heard timeline of one session."""
 
     def __init__(self, session: Session, packets: Sequence[AudioReceived], rule: Audibility = DEFAULT) -> None:
-        """packets: all audio of the session that was not late, in order of arrival."""
+        """packets: all audio of the session that was not late, in order of arrival.
+
+        Raises ScoringError for a packet without a sample rate: no playout can be worked out then.
+        """
+        for packet in packets:
+            if packet.rate_hz <= 0:
+                raise ScoringError(f"{session.path}: event {packet.seq} has audio at {packet.rate_hz} Hz")
         self._session = session
         self._packets = packets
         self._rule = rule
         kinds = frozenset(session.header.profile.flush_on)
+        self._models: dict[int, dict[int, Played]] = {}
         self.flushes_ns = tuple(sorted(event.t_ns for event in session.events if event.__struct_config__.tag in kinds))
 
-    @cached_property
+    @property
     def played(self) -> dict[int, Played]:
         """Each packet in the zero-buffer model, by the `seq` of its event."""
         return self.model(0)
 
     def model(self, buffer_ns: int) -> dict[int, Played]:
-        """Each packet in a model that waits `buffer_ns` before the first packet and after an underrun."""
-        return _played(self._packets, self.flushes_ns, buffer_ns)
+        """Each packet in a model that waits `buffer_ns` before the first packet and after an underrun; made once."""
+        if buffer_ns not in self._models:
+            self._models[buffer_ns] = _played(self._packets, self.flushes_ns, buffer_ns)
+        return self._models[buffer_ns]
 
     def unflushed(self, packets: Sequence[AudioReceived], from_ns: int) -> dict[int, Played]:
         """How `packets` would be heard (zero buffer) if nothing were flushed from `from_ns` on."""
@@ -94,7 +104,7 @@ class Listener:
 
     def delivery(self, packets: Sequence[AudioReceived], buffer_ns: int = 0) -> Delivery:
         """Underruns and leads between the packets of one answer; the wait for its first packet is no underrun."""
-        heard = self.played if buffer_ns == 0 else self.model(buffer_ns)
+        heard = self.model(buffer_ns)
         after = [heard[packet.seq] for packet in packets[1:]]
         underruns = [played.underrun_ns for played in after if played.underrun_ns > 0]
         return Delivery(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.audio import Int16, audio_sha256
+from harness.core.audio import Int16, audio_sha256, float_to_int16, window_power
 from harness.core.errors import ConfigError
+from scenarios.annotator import _powers
 from scenarios.clip import Clip, load_clip, load_sound
 
 pytestmark = pytest.mark.unit
@@ -103,6 +105,34 @@ def test_stereo_is_averaged(tmp_path: Path, speech: Int16) -> None:
     np.testing.assert_array_equal(load_sound(tmp_path / "l.wav").samples, (speech & ~1) // 2)
 
 
+def test_any_number_of_channels_is_averaged_block_by_block(tmp_path: Path) -> None:
+    path = tmp_path / "eight.flac"
+    sound = np.random.default_rng(1).integers(-32768, 32768, (200_000, 8), dtype=np.int16)
+    soundfile.write(path, sound, RATE)
+    whole = float_to_int16(soundfile.read(path, dtype="float32")[0].mean(axis=1, dtype=np.float64))
+    np.testing.assert_array_equal(load_sound(path).samples, whole)
+
+
+def test_a_file_of_many_channels_is_never_held_whole(tmp_path: Path) -> None:
+    path = tmp_path / "eight.flac"
+    soundfile.write(path, np.zeros((3_000_000, 8), dtype=np.int16), 48_000)
+    tracemalloc.start()
+    try:
+        samples = load_sound(path).samples
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(samples) == 3_000_000
+    assert peak < 30e6  # twice the samples, and a block; all channels as floats would be 96 MB
+
+
+def test_annotation_in_stretches_gives_the_same_levels() -> None:
+    samples = np.random.default_rng(2).integers(-9_000, 9_000, 24 * 70_003, dtype=np.int16)
+    for length in (0, 100, 240, 24 * 30_000, 24 * 30_000 + 240, len(samples)):
+        expected = window_power(samples[:length], 240, 24)
+        np.testing.assert_array_equal(_powers(samples[:length], 240, 24), expected)
+
+
 def test_given_marks_win(tmp_path: Path, speech: Int16) -> None:
     soundfile.write(tmp_path / "a.wav", speech, RATE)
     clip = load_clip(tmp_path / "a.wav", speech_start=100, speech_end=200)
@@ -130,6 +160,14 @@ def write_bad(kind: str, path: Path, speech: Int16) -> None:
         soundfile.write(path, hiss, RATE, format="WAV", subtype="PCM_16")
     elif kind == "folder":
         path.mkdir()
+    elif kind == "eleven minutes":
+        soundfile.write(path, np.zeros(660 * 8_000, np.int16), 8_000, format="FLAC", subtype="PCM_16")
+    elif kind == "slow":
+        soundfile.write(path, speech, 100, format="WAV", subtype="PCM_16")
+    elif kind == "fast":
+        soundfile.write(path, speech, 500_000, format="WAV", subtype="PCM_16")
+    elif kind == "33 channels":
+        soundfile.write(path, np.zeros((100, 33), np.int16), RATE, format="WAV", subtype="PCM_16")
 
 
 @pytest.mark.parametrize(
@@ -144,6 +182,10 @@ def write_bad(kind: str, path: Path, speech: Int16) -> None:
         ("header only", "empty, no samples"),
         ("zeros", "no speech to time"),
         ("hiss", "no speech to time"),
+        ("eleven minutes", "660 s long, a clip has at most 600 s"),
+        ("slow", "100 Hz is no sample rate of speech"),
+        ("fast", "500000 Hz is no sample rate of speech"),
+        ("33 channels", "33 channels, at most 32"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, speech: Int16, kind: str, reason: str) -> None:
@@ -153,6 +195,18 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, speech: Int16, kind: str, r
         load_clip(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_no_file_can_have_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        load_clip(tmp_path / ("x" * 5_000))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_a_header_is_no_known_format(tmp_path: Path, speech: Int16) -> None:
+    (tmp_path / "a.raw").write_bytes(speech.tobytes())
+    with pytest.raises(ConfigError, match=r"unknown audio format.*convert it to WAV or FLAC"):
+        load_clip(tmp_path / "a.raw")
 
 
 @pytest.mark.parametrize("marks", [(-1, 10), (10, 10), (20, 10), (0, 10**9)])

@@ -11,6 +11,7 @@ import soundfile
 
 from harness.core.audio import Int16, audio_sha256
 from harness.core.errors import ConfigError
+from scenarios import clip
 from scenarios.pack import bundled_packs, load_pack, read_manifest
 
 pytestmark = pytest.mark.unit
@@ -25,6 +26,7 @@ def folder(tmp_path: Path, speech: Int16) -> Path:
     soundfile.write(folder / "b.wav", speech, RATE)
     soundfile.write(folder / "a.flac", speech[::2], RATE // 2)
     (folder / "notes.txt").write_text("not a clip")
+    (folder / "voice.m4a").write_bytes(b"\0\0\0\x20ftypM4A " + bytes(500))
     return folder
 
 
@@ -105,6 +107,9 @@ def test_sha256_names_the_content(folder: Path) -> None:
         ),
         ([{"id": "a", "audio": "b.wav"}, "{broken"], r":2: not JSON"),
         (["[1, 2]"], r":1: a row is an object"),
+        ([{"id": "a", "audio": "b.wav"}, '{"id":' + "[" * 100_000], r":2: not a row \(nested too deeply\)"),
+        ([{"id": "a", "audio": "x" * 5_000}], r":1: .*cannot be read \(File name too long\)"),
+        ([{"id": "a", "audio": "voice.m4a"}], r":1: .*voice\.m4a: unknown audio format .*convert it to WAV or FLAC"),
         ([{"id": "a"}], r":1: .*audio"),
         ([{"id": "a", "audio": 5}], r":1: Expected `str`"),
         ([{"id": "a", "audio": "b.wav", "speech_end": 1.5}], r":1: Expected `int"),
@@ -141,6 +146,52 @@ def test_wrong_paths(tmp_path: Path, folder: Path) -> None:
     shutil.copy(folder / "b.wav", folder / "a.wav")
     with pytest.raises(ConfigError, match=r"a\.flac and a\.wav would share the id 'a'"):
         load_pack(folder)
+
+
+@pytest.mark.parametrize("name", ["x" * 5_000, "~nobody_has_this_name/a.wav"])
+def test_paths_that_cannot_be(name: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        load_pack(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_sound_that_cannot_be_read_is_left_out_and_named(folder: Path) -> None:
+    (folder / "talk.WEBM").write_bytes(b"\x1aE\xdf\xa3")
+    pack = load_pack(folder)
+    assert [clip.id for clip in pack.clips] == ["a", "b"]
+    assert pack.skipped == ("talk.WEBM", "voice.m4a")
+    say(folder, {"id": "one", "audio": "b.wav"})
+    assert load_pack(folder).skipped == ()
+    assert load_pack(folder / "b.wav").skipped == ()
+
+
+def test_a_folder_of_nothing_readable_says_so(tmp_path: Path) -> None:
+    for name in ("x.m4a", "y.aac", "z.wma", "zz.mp4"):
+        (tmp_path / name).write_bytes(bytes(100))
+    with pytest.raises(
+        ConfigError, match=r"no readable audio: x\.m4a, y\.aac, z\.wma and 1 more; convert to WAV or FLAC"
+    ):
+        load_pack(tmp_path)
+
+
+def test_opus_is_skipped_where_libsndfile_has_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "c.opus").write_bytes(b"OggS" + bytes(100))
+    monkeypatch.setattr(soundfile, "available_subtypes", lambda: {"VORBIS": ""})
+    assert load_pack(folder).skipped == ("c.opus", "voice.m4a")
+
+
+def test_a_file_that_many_rows_name_is_loaded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[Path] = []
+    annotated: list[int] = []
+    load_sound, annotate = clip.load_sound, clip.annotate_cached
+    monkeypatch.setattr(clip, "load_sound", lambda path: decoded.append(path) or load_sound(path))
+    monkeypatch.setattr(clip, "annotate_cached", lambda *sound: annotated.append(1) or annotate(*sound))
+    rows = [{"id": f"{n}", "audio": "b.wav", "speech_end": 30_000 + n} for n in range(50)]
+    say(folder, *rows, {"id": "other", "audio": "./b.wav"})
+    pack = load_pack(folder, rate_hz=16_000)
+    assert (len(decoded), len(annotated)) == (1, 1)
+    assert len({id(one.samples) for one in pack.clips}) == 1
+    assert [one.speech_end for one in pack.clips[:3]] == [20_000, 20_001, 20_001]
 
 
 def test_bundled_packs_are_found_by_name() -> None:

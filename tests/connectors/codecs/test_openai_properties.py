@@ -7,6 +7,7 @@ import itertools
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from connectors.codecs.openai_realtime import OpenAIRealtimeClient
 from connectors.codecs.openai_realtime_server import OpenAIRealtimeServer
 from connectors.codecs.openai_requests import SessionUpdate
 from connectors.codecs.pcm_stream import PcmStream
-from harness.core.events import AudioReceived, Event
+from harness.core.events import AnyEvent, AudioReceived, Event, ResponseDone, UserSpeechStarted
 from tests.connectors.codecs.golden_frames import rows
 
 pytestmark = pytest.mark.unit
@@ -104,6 +105,105 @@ def test_any_request_field_may_hold_nonsense(frame: dict[str, Any], key: int, va
     if isinstance(request, SessionUpdate):
         server.update(request)
         assert server.detector is None or isinstance(server.detector, dict)
+
+
+NUMBER = st.integers() | st.integers(-(10**40), 10**40) | st.floats() | st.sampled_from([2**63, -(2**63) - 1, 1e300])
+NUMBERS = st.recursive(
+    NUMBER | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+def with_numbers(value: Any, draw: Any) -> Any:
+    """The frame with some of its leaves, and any of its `usage` objects, replaced by numbers."""
+    if isinstance(value, dict):
+        out = {key: inner if key == "type" else with_numbers(inner, draw) for key, inner in value.items()}
+        return out | {"usage": draw(st.dictionaries(st.text(max_size=5), NUMBERS, max_size=4))}
+    if isinstance(value, list):
+        return [with_numbers(inner, draw) for inner in value]
+    return draw(NUMBER | st.just(value))
+
+
+@given(frame=st.sampled_from(SERVER_FRAMES), data=st.data())
+def test_any_number_of_a_peer_can_be_passed_on(frame: dict[str, Any], data: Any) -> None:
+    said = with_numbers(frame, data.draw)
+    for event in OpenAIRealtimeClient().decode(json.dumps(said), 1, 1):
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(event), type=AnyEvent) == event
+        for number in numbers_in(msgspec.to_builtins(event)):
+            assert -(2**63) <= number < 2**63
+
+
+def numbers_in(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for inner in value for number in numbers_in(inner)]
+    return [value] if isinstance(value, int | float) else []
+
+
+@pytest.mark.parametrize("number", ["1e300", "-1e300", "9223372036854775808", "9" * 300, "1" + "0" * 30])
+def test_numbers_out_of_range_are_dropped_or_become_text(number: str) -> None:
+    codec = OpenAIRealtimeClient()
+    (started,) = codec.decode(f'{{"type":"input_audio_buffer.speech_started","audio_start_ms":{number}}}', 1, 1)
+    assert isinstance(started, UserSpeechStarted)
+    assert started.audio_ms is None
+    usage = f'{{"total_tokens":{number},"inner":[{{"n":{number}}}],"fine":7}}'
+    (done,) = codec.decode(f'{{"type":"response.done","response":{{"usage":{usage}}}}}', 1, 1)
+    assert isinstance(done, ResponseDone)
+    said = str(json.loads(number))
+    assert done.usage == {"total_tokens": said, "inner": [{"n": said}], "fine": 7}
+
+
+def test_a_number_at_the_edge_is_kept() -> None:
+    data = f'{{"type":"input_audio_buffer.speech_stopped","audio_end_ms":{2**53}}}'
+    (event,) = OpenAIRealtimeClient().decode(data, 1, 1)
+    assert getattr(event, "audio_ms", None) == 2**53
+
+
+def test_deep_usage_can_be_passed_on() -> None:
+    usage = '{"a":' * 300 + "1" + "}" * 300
+    (event,) = OpenAIRealtimeClient().decode(f'{{"type":"response.done","response":{{"usage":{usage}}}}}', 1, 1)
+    assert isinstance(event, ResponseDone)
+    assert len(json.dumps(event.usage)) < 400
+
+
+@pytest.mark.parametrize("rate_hz", [0, 1, 3_999, 384_001, 2**32 - 1])
+def test_a_header_with_no_sample_rate_does_not_count(rate_hz: int) -> None:
+    header = WAV[:24] + rate_hz.to_bytes(4, "little") + WAV[28:44]
+    (event,) = deltas([header + b"\1\2"])
+    assert isinstance(event, AudioReceived)
+    assert (event.rate_hz, event.pcm) == (24_000, b"\1\2")
+
+
+def test_ids_have_a_sensible_length() -> None:
+    codec, long = OpenAIRealtimeClient(), "x" * 100_000
+    item = {"call_id": long, "name": long}
+    for frame in (
+        {"type": "response.output_audio.delta", "response_id": long, "item_id": long, "delta": ""},
+        {"type": "response.created", "response": {"id": long}},
+        {"type": "response.output_item.added", "item": item},
+        {"type": "response.function_call_arguments.done", "call_id": long, "arguments": "{}"},
+        {"type": "response.done", "response": {"id": long, "status": long, "status_details": {"reason": long}}},
+        {"type": "session.updated", "session": {"id": long, "model": long, "output_audio_format": long}},
+        {"type": "error", "error": {"code": long}},
+        {"type": long},
+    ):
+        for event in codec.decode(json.dumps(frame), 1, 1):
+            assert len(msgspec.json.encode(event)) < 1_500
+
+
+def test_unfinished_answers_are_forgotten_in_the_end() -> None:
+    codec = OpenAIRealtimeClient()
+    for number in range(5_000):
+        frame = {"type": "response.output_audio.delta", "response_id": f"r{number}", "delta": "AQ=="}
+        codec.decode(json.dumps(frame), 1, 1)
+        item = {"call_id": f"c{number}", "name": "f"}
+        codec.decode(json.dumps({"type": "response.output_item.added", "item": item}), 1, 1)
+    assert len(codec._streams) == len(codec._tools) == 1_000
+    (last,) = codec.decode('{"type":"response.output_audio.delta","response_id":"r4999","delta":"Ag=="}', 1, 1)
+    assert getattr(last, "pcm", b"") == b"\1\2"
+    codec.decode('{"type":"response.done","response":{"id":"r4999"}}', 1, 1)
+    assert len(codec._streams) == 999
 
 
 def test_deeply_nested_json_is_unreadable() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import time
 
 import numpy as np
@@ -83,6 +84,60 @@ class Floods(Base):
     def end_turn(self):
         for _ in range(3000):
             yield Audio(np.full(480, 1000, dtype=np.int16))
+
+
+class FloodsForEver(Base):
+    def end_turn(self):
+        while True:
+            yield Audio(np.full(240_000, 1000, dtype=np.int16))
+
+
+class OneHugePacket(Base):
+    def end_turn(self):
+        yield Audio(np.zeros(40 << 20, dtype=np.int16))
+
+
+class BabblesForEver(Base):
+    def end_turn(self):
+        while True:
+            yield Text("a")
+
+
+class Prints(Base):
+    def end_turn(self):
+        for _ in range(200):
+            print("x" * (1 << 20))
+        time.sleep(0.6)
+        print("the last line")
+        yield Text(str(os.fstat(2).st_size))
+
+
+def start_a_child():
+    return subprocess.Popen(["sleep", "777"]).pid
+
+
+class StartsAChild(Base):
+    """Says the child's number."""
+
+    def end_turn(self):
+        yield Text(str(start_a_child()))
+
+
+class StartsAChildAndDies(Base):
+    def end_turn(self):
+        yield Text(str(start_a_child()))
+        os._exit(3)
+
+
+class ForksAndDies(Base):
+    """The fork holds the socket open."""
+
+    def end_turn(self):
+        child = os.fork()
+        if child == 0:
+            time.sleep(777)
+        yield Text(str(child))
+        os._exit(3)
 
 
 class Stereo(Base):

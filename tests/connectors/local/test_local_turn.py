@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from harness.core.audio import pcm16_to_int16
+from harness.core.audio import int16_to_pcm16, pcm16_to_int16
 from harness.core.commands import AppendAudio, Cancel, Truncate
 from harness.core.errors import ConfigError, ConnectorError
 from harness.core.events import (
@@ -102,6 +102,20 @@ def test_a_vad_turn_ends_by_level(both_loops):
     assert talk.of(UserSpeechStarted)[0].audio_ms == 200
     assert talk.of(UserSpeechStopped)[0].audio_ms == 500
     np.testing.assert_array_equal(heard(talk), said[100 * 24 : 500 * 24])
+
+
+def test_audio_that_waits_does_not_eat_the_answer():
+    """On a busy machine the silence after a turn is heard before the answer's first step."""
+
+    async def scenario():
+        async with local(think_ms=0, silence_ms=100) as peer, talking(peer) as talk:
+            # One chunk: all of the silence is pushed in the step that ends the turn.
+            said = np.concatenate((voice(300), silence(1000)))
+            talk.do(AppendAudio(pcm=int16_to_pcm16(said)))
+            await talk.answer()
+        return talk
+
+    np.testing.assert_array_equal(heard(asyncio.run(scenario())), voice(300))
 
 
 def test_the_session_may_set_the_silence():
