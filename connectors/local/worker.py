@@ -65,6 +65,15 @@ class Worker:
 
     def run(self) -> None:
         """Read until the harness hangs up, then end the process at once, whatever the model is doing."""
+        try:
+            self._read()
+        except OSError:  # the harness died with words of ours unread
+            leave(0)
+        except Exception as exc:  # noqa: BLE001  whatever it is, nothing may be left behind
+            sys.excepthook(type(exc), exc, exc.__traceback__)
+            leave(1)
+
+    def _read(self) -> None:
         framer = Framer()
         due_ns = 0
         while True:

@@ -386,11 +386,16 @@ asyncio.run(main())
 """
 
 
-def test_what_a_model_started_dies_with_the_harness():
+@pytest.mark.parametrize("unread", [False, True])
+def test_what_a_model_started_dies_with_the_harness(unread):
     program = PARENT_OF_A_CHILD.format(folder=str(Path(__file__).parent))
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
         child = int(parent.stdout.readline())
         assert is_running(child)
+        if unread:
+            # What the worker says meanwhile is never read: its socket is then reset instead of closed.
+            parent.send_signal(signal.SIGSTOP)
+            time.sleep(0.8)
         parent.kill()
     assert gone(child)
 
