@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
-from connectors.openai import OpenAIConnection, OpenAIRealtime
+from connectors.openai import OpenAIRealtime
+from connectors.session import CodecConnection
 from harness.core.clock import Clock
 from harness.core.commands import Configure
 from harness.core.connector import PeerOptions, Sink
@@ -122,7 +123,7 @@ class EmbeddedAgent:
                 process.kill()
             await process.wait()
 
-    async def connect(self, configure: Configure, sink: Sink) -> OpenAIConnection:
+    async def connect(self, configure: Configure, sink: Sink) -> CodecConnection:
         if self._peer is None:
             raise ConnectorError("the embedded agent is not running", kind="connect")
         return await self._peer.connect(configure, sink)

@@ -14,6 +14,7 @@ import msgspec
 
 from connectors.codecs import openai_frames as frames
 from connectors.codecs.bounds import carried, name, whole
+from connectors.codecs.client import Message, Opening
 from connectors.codecs.openai_names import FATAL_CODES, NAMES, Dialect
 from connectors.codecs.openai_session import PCM_NAMES, TRANSCRIPTION_MODELS, configure_session, declared
 from connectors.codecs.pcm_stream import PcmStream
@@ -61,6 +62,8 @@ class OpenAIRealtimeClient:
     input_rate_hz, output_rate_hz: what is asked for in GA, and what counts until the peer declares a rate.
     """
 
+    opening: Opening = "created_first"
+
     def __init__(
         self,
         dialect: Dialect = "ga",
@@ -85,7 +88,7 @@ class OpenAIRealtimeClient:
 
     # --- server to client -----------------------------------------------------------------------------------
 
-    def decode(self, data: str | bytes, t_ns: int, first_byte_ns: int) -> list[Event]:
+    def decode(self, data: str | bytes, t_ns: int, first_byte_ns: int, is_text: bool = True) -> list[Event]:
         """Events of one message, in order: often one, never none.
 
         t_ns, first_byte_ns: the reads that completed and began it. Unknown types come out as `RawReceived`, what
@@ -204,7 +207,10 @@ class OpenAIRealtimeClient:
 
     # --- client to server -----------------------------------------------------------------------------------
 
-    def encode(self, command: Command) -> list[str]:
+    def replies(self) -> list[Message]:
+        return []
+
+    def encode(self, command: Command) -> list[Message]:
         """Frames that carry out `command`, in order; each has an `event_id` that the peer's errors echo."""
         match command:
             case commands.AppendAudio():

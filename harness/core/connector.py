@@ -29,6 +29,7 @@ class PeerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     key_env: name of the environment variable that holds the secret (never the secret itself). wire: raw text messages
     are handed to the sink too, as `WireFrame`. alias: what tells this peer from another of its name, for its label.
+    headers: `Name: value` lines for every HTTP request and upgrade (`Name: $VARIABLE` keeps the value secret).
     """
 
     target: str = ""
@@ -38,6 +39,7 @@ class PeerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     timeout_s: float = 30.0
     alias: str = ""
     wire: bool = False
+    headers: tuple[str, ...] = ()
     settings: dict[str, str] = msgspec.field(default_factory=dict)
 
 
