@@ -6,10 +6,10 @@ import asyncio
 from typing import Literal
 
 from connectors.agent.conversation import Conversation
-from connectors.agent.plan import Plan, Step, text_frame
+from connectors.agent.plan import Plan, Step
 from connectors.agent.shared import Shared
-from connectors.agent.wire import AgentWire
-from connectors.codecs.openai_realtime_server import ServerEvents
+from connectors.agent.wire import Wire
+from connectors.codecs.server import ServerEvents
 from harness.core.audio import NS_PER_S, samples_to_ns
 
 
@@ -21,7 +21,7 @@ class Answering:
     """
 
     def __init__(
-        self, session: int, events: ServerEvents, conversation: Conversation, wire: AgentWire, shared: Shared
+        self, session: int, events: ServerEvents, conversation: Conversation, wire: Wire, shared: Shared
     ) -> None:
         self._session = session
         self._events = events
@@ -62,6 +62,7 @@ class Answering:
             self.cancel("turn_detected", "barge_in")
         elif self._plan is not None and self._now_ns() < self._playout_end_ns:
             self._stopped(self._plan, "barge_in")
+            self.silence()
         self._drop_timer()
         self._plan = None
 
@@ -72,15 +73,22 @@ class Answering:
         self._drop_timer()
         self._stopped(plan, why)
         events = self._events
-        for frame in events.answer_closed(plan.response, plan.item, "", "incomplete"):
-            self._write(plan, Step(0, "event", text_frame(frame)))
+        for payload in events.answer_closed(plan.response, plan.item, "", "incomplete"):
+            self._write(plan, Step(0, "event", events.frame(payload)))
         output = [events.answer_item(plan.item, "", "incomplete")]
         done = events.response_done(plan.response, "cancelled", reason=reason, output=output)
-        self._done(plan, text_frame(done), "cancelled")
+        self._done(plan, b"".join(events.frame(payload) for payload in done), "cancelled")
+        self.silence()
         self._plan = None
         late = next((step for step in plan.steps if step.kind == "late"), None)
         if late is not None:
             self._late = self._loop.call_later((self._late_delta_ms or 0) / 1000, self._write, plan, late)
+
+    def silence(self) -> None:
+        """Empty the mouth of a continuous session, and say so where the protocol can."""
+        if self._wire.mouth is not None and self._wire.mouth.flush():
+            for payload in self._events.playback("cleared", self._plan.response if self._plan else ""):
+                self._wire.write_frame(self._events.frame(payload))
 
     def drop(self, why: str) -> None:
         """Stop without a word: the connection is going or gone."""
@@ -116,16 +124,22 @@ class Answering:
                     return
 
     def _write(self, plan: Plan, step: Step) -> None:
+        if step.kind in ("audio", "late") and self._wire.mouth is not None:
+            self._wire.mouth.play(plan.response, step.frame)
+            self._sent(plan, step.samples, self._now_ns())
+            return
         before_ns, after_ns = self._wire.write_frame(step.frame)
         size = (step.samples, len(step.frame), self._wire.buffered_bytes())
         self._truth(("write", self._session, plan.response, step.kind, before_ns, after_ns, *size))
         if step.kind == "audio":
-            self._conversation.answer_sent(plan, step.samples)
-            begins_ns = max(self._playout_end_ns, after_ns)
-            self._playout_end_ns = begins_ns + samples_to_ns(step.samples, plan.rate_hz)
+            self._sent(plan, step.samples, after_ns)
+
+    def _sent(self, plan: Plan, samples: int, t_ns: int) -> None:
+        self._conversation.answer_sent(plan, samples)
+        self._playout_end_ns = max(self._playout_end_ns, t_ns) + samples_to_ns(samples, plan.rate_hz)
 
     def _done(self, plan: Plan, frame: bytes, status: str) -> None:
-        before_ns, after_ns = self._wire.write_frame(frame)
+        before_ns, after_ns = self._wire.write_frame(frame) if frame else (self._now_ns(),) * 2
         self._open = False
         self._conversation.answer_ends(plan, "completed" if status == "completed" else "incomplete")
         self._truth(("done", self._session, before_ns, after_ns, plan.response, status))

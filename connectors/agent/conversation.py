@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from connectors.agent.plan import Plan
 from connectors.codecs import openai_requests as requests
-from connectors.codecs.openai_realtime_server import ServerEvents
 from connectors.codecs.openai_requests import Invalid
+from connectors.codecs.server import ServerEvents
 
 
 class Conversation:
@@ -66,16 +66,16 @@ class Conversation:
             return Invalid(code="invalid_value", message=message, event_id=request.event_id)
         status = self._items[request.item_id]["status"]
         self._items[request.item_id] = self._events.answer_item(request.item_id, "", status)
-        return [self._events.item_truncated(request.item_id, request.content_index, request.audio_end_ms)]
+        return self._events.item_truncated(request.item_id, request.content_index, request.audio_end_ms)
 
     def delete(self, request: requests.ItemDelete) -> list[bytes] | Invalid:
         if self._items.pop(request.item_id, None) is None:
             return _missing(request.item_id, request.event_id)
-        return [self._events.item_deleted(request.item_id)]
+        return self._events.item_deleted(request.item_id)
 
     def retrieve(self, request: requests.ItemRetrieve) -> list[bytes] | Invalid:
         item = self._items.get(request.item_id)
-        return _missing(request.item_id, request.event_id) if item is None else [self._events.item_retrieved(item)]
+        return _missing(request.item_id, request.event_id) if item is None else self._events.item_retrieved(item)
 
     def _keep(self, item: dict[str, Any]) -> None:
         self._items[item["id"]] = item

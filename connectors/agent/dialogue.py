@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from connectors.agent.answering import Answering
 from connectors.agent.conversation import Conversation
 from connectors.agent.endpointer import PAUSE_MS, Endpointer, ScriptedEndpointer, SileroEndpointer
-from connectors.agent.plan import text_frame
 from connectors.agent.shared import Shared
-from connectors.agent.wire import AgentWire
+from connectors.agent.wire import Wire
 from connectors.codecs import openai_requests as requests
-from connectors.codecs.openai_realtime_server import OpenAIRealtimeServer
 from connectors.codecs.openai_session import dig
 from connectors.codecs.pcm_stream import PcmStream
+from connectors.codecs.server import ServerSession
 from harness.core.audio import PCM16_BYTES, ms_to_samples
 
-DEFAULT_INPUT_RATE_HZ = 24_000
 DEFAULT_SILENCE_MS = 500
 LEAST_COMMIT_MS = 100
 """A commit of less is refused (protocol sheet, section 1.4)."""
@@ -31,7 +29,7 @@ LEAST_COMMIT_MS = 100
 class Dialogue:
     """One session, number `number` of the agent (from 1)."""
 
-    def __init__(self, number: int, server: OpenAIRealtimeServer, wire: AgentWire, shared: Shared) -> None:
+    def __init__(self, number: int, server: ServerSession, wire: Wire, shared: Shared) -> None:
         self._number = number
         self._server = server
         self._wire = wire
@@ -42,7 +40,7 @@ class Dialogue:
         self._answering = Answering(number, server.events, self._conversation, wire, shared)
         self._loop = asyncio.get_running_loop()
         self._timers: list[asyncio.TimerHandle] = []
-        self._held: list[tuple[bytes, int]] | None = []
+        self._held: list[tuple[bytes, int, bool]] | None = []
         self._input = PcmStream()
         self._received = 0
         self._turn_began = 0
@@ -51,7 +49,7 @@ class Dialogue:
         self._early_at: int | None = None
         self._early_given = False
         self._read_stall_due = self._knobs.stall_read_ms > 0
-        self._rate_hz = self._input_rate()
+        self._rate_hz = self._server.input_rate_hz
         self._handlers: dict[type[requests.Request], Callable[[Any, int], None]] = {
             requests.AppendInput: self._append,
             requests.SessionUpdate: self._update,
@@ -59,6 +57,7 @@ class Dialogue:
             requests.ClearInputBuffer: self._clear,
             requests.ResponseCreate: self._create,
             requests.ResponseCancel: self._cancel,
+            requests.ClearOutput: self._clear_output,
             requests.ItemCreate: self._item,
             requests.ItemTruncate: self._item,
             requests.ItemDelete: self._item,
@@ -76,16 +75,21 @@ class Dialogue:
         if self._knobs.goaway_ms is not None:
             self._later(self._knobs.goaway_ms, self._go_away)
 
-    def receive(self, data: bytes, t_ns: int) -> None:
+    def receive(self, data: bytes, t_ns: int, is_text: bool = True) -> None:
         """One message of the client, read at `t_ns`. What comes before our greeting waits for it."""
         if self._held is not None:
-            self._held.append((data, t_ns))
+            self._held.append((data, t_ns, is_text))
             return
-        request = self._server.decode(data)
-        if isinstance(request, requests.Invalid):
-            self._refuse(request)
-        else:
-            self._handlers[type(request)](request, t_ns)
+        for request in self._server.decode(data, is_text):
+            if isinstance(request, requests.Invalid):
+                self._refuse(request)
+            else:
+                self._handlers[type(request)](request, t_ns)
+
+    def hear(self, pcm: bytes, t_ns: int) -> None:
+        """User audio that did not come as a message: PCM16 at the session's input rate, received at `t_ns`."""
+        if self._held is None:
+            self._append(requests.AppendInput(audio=pcm), t_ns)
 
     def closed(self) -> None:
         """The connection is gone: nothing may fire any more."""
@@ -98,11 +102,17 @@ class Dialogue:
         before_ns, after_ns = self._send(self._server.events.session("created", self._server.session))
         self._truth(("ready", self._number, before_ns, after_ns))
         held, self._held = self._held or [], None
-        for data, t_ns in held:
-            self.receive(data, t_ns)
+        if self._wire.mouth is not None:
+            self._wire.mouth.on_state = self._sounds
+            self._wire.mouth.start()
+        for data, t_ns, is_text in held:
+            self.receive(data, t_ns, is_text)
+
+    def _sounds(self, state: Literal["started", "stopped"], response: str) -> None:
+        self._send(self._server.events.playback(state, response))
 
     def _go_away(self) -> None:
-        self._send(self._server.events.error("invalid_request_error", "session_expired", "The session has expired."))
+        self._send(self._server.events.go_away(0))
         self._truth(("error", self._number, self._shared.now_ns(), "session_expired"))
         self._answering.drop("close")
         self._wire.end(1001, "session expired")
@@ -124,6 +134,8 @@ class Dialogue:
                     self._end_turn(heard.sample, self._knobs.endpointer)
             if self._early_at is not None and end >= self._early_at:
                 self._answer_early(self._endpointer)
+        if self._wire.mouth is not None:
+            self._wire.mouth.heard(end - first, self._rate_hz)
         if self._read_stall_due and end >= ms_to_samples(self._knobs.stall_read_at_ms, self._rate_hz):
             self._read_stall_due = False
             self._wire.stop_reading(self._knobs.stall_read_ms / 1000)
@@ -183,9 +195,9 @@ class Dialogue:
         self._turn_began = end
         events = self._server.events
         self._send(events.committed(item, self._conversation.last))
-        self._send_all(self._conversation.add(events.user_item(item)))
+        self._send(self._conversation.add(events.user_item(item)))
         if self._knobs.user_transcript:
-            self._send_all(events.user_transcript(item, self._knobs.user_transcript))
+            self._send(events.user_transcript(item, self._knobs.user_transcript))
 
     def _clear(self, request: requests.ClearInputBuffer, t_ns: int) -> None:
         self._turn_began = self._received
@@ -210,10 +222,10 @@ class Dialogue:
             self._send(self._server.events.error("server_error", "server_error", "The server had an error."))
             return
         number = self._answering.count + 1
-        language = dig(self._server.transcription, "language") or self._knobs.language
+        language = self._server.language or self._knobs.language
         # Sessions start their rotation one answer on, so that runs of one turn a session hear them all.
         answer = self._shared.library.pick(str(language), self._number + number - 2, self._knobs.language)
-        plan = self._shared.plans.get(self._server.dialect, number, answer, at_once=at_once)
+        plan = self._shared.plans.get(self._server.events, number, answer, at_once=at_once)
         self._answering.start(plan, from_ns)
 
     def _cancel(self, request: requests.ResponseCancel, t_ns: int) -> None:
@@ -224,6 +236,13 @@ class Dialogue:
         else:
             self._answering.cancel("client_cancelled", "cancel")
 
+    def _clear_output(self, request: requests.ClearOutput, t_ns: int) -> None:
+        if self._wire.mouth is None:
+            message = "output_audio_buffer.clear is for WebRTC: over a WebSocket the client keeps the buffer"
+            self._refuse(_invalid("invalid_value", message, request))
+        else:
+            self._answering.silence()
+
     # --- settings and items ---------------------------------------------------------------------------------
 
     def _update(self, request: requests.SessionUpdate, t_ns: int) -> None:
@@ -232,12 +251,12 @@ class Dialogue:
         if refused is not None:
             self._refuse(refused)
             return
-        if self._server.detector != before or self._input_rate() != self._rate_hz:
-            self._rate_hz = self._input_rate()
+        if self._server.detector != before or self._server.input_rate_hz != self._rate_hz:
+            self._rate_hz = self._server.input_rate_hz
             self._endpointer = None
         self._send(self._server.events.session("updated", self._server.session))
         turn = "manual" if self._server.detector is None else "vad"
-        language = str(dig(self._server.transcription, "language") or "")
+        language = self._server.language or ""
         declared = self._knobs.declared_rate_hz
         self._truth(("configured", self._number, t_ns, turn, language, self._rate_hz, declared))
 
@@ -256,27 +275,22 @@ class Dialogue:
         if isinstance(outcome, requests.Invalid):
             self._refuse(outcome)
         else:
-            self._send_all(outcome)
+            self._send(outcome)
 
     # --- small ----------------------------------------------------------------------------------------------
 
     def _next_user_item(self) -> str:
         return f"item_u{self._turns + 1}"
 
-    def _input_rate(self) -> int:
-        rate = dig(self._server.session, "audio", "input", "format", "rate")
-        return rate if isinstance(rate, int) else DEFAULT_INPUT_RATE_HZ
-
     def _refuse(self, why: requests.Invalid) -> None:
         self._truth(("error", self._number, self._shared.now_ns(), why.code))
         self._send(self._server.events.error("invalid_request_error", why.code, why.message, echo=why.event_id))
 
-    def _send_all(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            self._send(payload)
-
-    def _send(self, payload: bytes) -> tuple[int, int]:
-        return self._wire.write_frame(text_frame(payload))
+    def _send(self, payloads: list[bytes]) -> tuple[int, int]:
+        """Write them in one go; instants just before the first and after the last."""
+        before_ns = self._shared.now_ns()
+        written = [self._wire.write_frame(self._server.events.frame(payload)) for payload in payloads]
+        return (written[0][0], written[-1][1]) if written else (before_ns, before_ns)
 
     def _later(self, ms: int, call: Callable[[], None]) -> None:
         self._timers.append(self._loop.call_later(ms / 1000, call))

@@ -12,12 +12,13 @@ import struct
 from typing import Literal, NamedTuple
 
 import msgspec
-from websockets.frames import Frame, Opcode
+import soxr
 
 from connectors.agent.knobs import Knobs
 from connectors.agent.speech import Answer, Library
 from connectors.codecs.openai_names import Dialect
-from connectors.codecs.openai_realtime_server import ServerEvents
+from connectors.codecs.openai_realtime_server import OpenAIEvents
+from connectors.codecs.server import ServerEvents
 from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, int16_to_pcm16, ms_to_samples
 
 Kind = Literal["event", "text", "audio", "late", "done", "close"]
@@ -29,7 +30,10 @@ TOKENS_PER_SECOND = 20
 
 
 class Step(NamedTuple):
-    """Write `frame` (a whole WebSocket frame) `at_ns` after the end of the turn; `close`: end the connection."""
+    """Write `frame` (bytes for the wire) `at_ns` after the end of the turn; `close`: end the connection.
+
+    Where the session's audio is continuous, an audio step's frame is PCM16 for its mouth instead.
+    """
 
     at_ns: int
     kind: Kind
@@ -57,18 +61,18 @@ class Plans:
     def __init__(self, knobs: Knobs, library: Library) -> None:
         self._knobs = knobs
         self._library = library
-        self._made: dict[tuple[Dialect, int, str, bool], Plan] = {}
+        self._made: dict[tuple[str, int, str, bool], Plan] = {}
         self._kept_bytes = 0
 
-    def get(self, dialect: Dialect, turn: int, answer: Answer, *, at_once: bool = False) -> Plan:
+    def get(self, events: ServerEvents, turn: int, answer: Answer, *, at_once: bool = False) -> Plan:
         """The plan of a session's turn number `turn` (from 1). at_once: without the time to think."""
-        key = (dialect, turn, answer.id, at_once)
-        plan = self._made.get(key)
+        key = (events.name, turn, answer.id, at_once)
+        plan = self._made.get(key) if events.name else None
         if plan is None:
             knobs = msgspec.structs.replace(self._knobs, think_ms=0) if at_once else self._knobs
-            plan = make_plan(knobs, dialect, turn, answer)
+            plan = make_plan(knobs, events, turn, answer)
             # Turns without end must not fill the memory: what is beyond it is made when it is needed.
-            if self._kept_bytes < KEPT_BYTES:
+            if events.name and self._kept_bytes < KEPT_BYTES:
                 self._made[key] = plan
                 self._kept_bytes += sum(len(step.frame) for step in plan.steps)
         return plan
@@ -77,20 +81,17 @@ class Plans:
         """Make the plans of the first `turns` turns now, for every answer and dialect, as far as the memory goes."""
         dialects: tuple[Dialect, ...] = ("ga", "beta") if self._knobs.dialect == "auto" else (self._knobs.dialect,)
         for dialect in dialects:
+            events = OpenAIEvents(dialect)
             for turn in range(1, turns + 1):
                 for answer in self._library:
                     if self._kept_bytes < KEPT_BYTES:
-                        self.get(dialect, turn, answer)
+                        self.get(events, turn, answer)
 
 
-def text_frame(payload: bytes) -> bytes:
-    """A whole unmasked WebSocket text frame (a server's frames are not masked)."""
-    return Frame(Opcode.TEXT, payload).serialize(mask=False)
-
-
-def make_plan(knobs: Knobs, dialect: Dialect, turn: int, answer: Answer) -> Plan:
+def make_plan(knobs: Knobs, events: ServerEvents, turn: int, answer: Answer) -> Plan:
     """Lay out one answer as the knobs ask."""
-    events = ServerEvents(dialect, event_prefix=f"event_r{turn}_")
+    events = events.of_turn(turn)
+    answer = _at_rate(answer, events.mouth_rate_hz) if events.continuous else answer
     response, item = f"resp_{turn}", f"item_a{turn}"
     failed = knobs.error == "rate_limit"
     steps = _failure(events, response) if failed else _answer(knobs, events, response, item, turn, answer)
@@ -107,50 +108,79 @@ def make_plan(knobs: Knobs, dialect: Dialect, turn: int, answer: Answer) -> Plan
     )
 
 
+def _at_rate(answer: Answer, rate_hz: int) -> Answer:
+    """The same answer at the rate of the mouth that will say it."""
+    if answer.rate_hz == rate_hz:
+        return answer
+    samples = soxr.resample(answer.samples, answer.rate_hz, rate_hz)
+    return msgspec.structs.replace(answer, samples=samples, rate_hz=rate_hz)
+
+
+def _steps(events: ServerEvents, at_ns: int, kind: Kind, payloads: list[bytes], samples: int = 0) -> list[Step]:
+    """One step for each payload; the samples count with the last."""
+    last = len(payloads) - 1
+    return [Step(at_ns, kind, events.frame(each), samples if i == last else 0) for i, each in enumerate(payloads)]
+
+
 def _failure(events: ServerEvents, response: str) -> list[Step]:
-    created = events.response_opened(response, "", None)[0]
+    created = events.response_opened(response, "", None)[:1]
     error = {"type": "tokens", "code": "rate_limit_exceeded", "message": "Rate limit reached, try again in 1 s."}
     done = events.response_done(response, "failed", error=error)
-    return [Step(0, "event", text_frame(created)), Step(0, "done", text_frame(done))]
+    return _steps(events, 0, "event", created) + _end(events, 0, done)
 
 
 def _answer(knobs: Knobs, events: ServerEvents, response: str, item: str, turn: int, answer: Answer) -> list[Step]:
     think_ns = knobs.think_ms * NS_PER_MS
     opened = events.response_opened(response, item, f"item_u{turn}")
-    steps = [Step(0, "event", text_frame(frame)) for frame in opened]
+    steps = _steps(events, 0, "event", opened)
     if knobs.text == "before":
         lead_ns = min(knobs.text_lead_ms * NS_PER_MS, think_ns)
         steps += _text(events, response, item, answer, think_ns - lead_ns, lead_ns)
     for number in range(knobs.flood):
-        steps.append(Step(think_ns, "event", text_frame(events.other("agent.flood", {"number": number}))))
+        steps += _steps(events, think_ns, "event", events.other("agent.flood", {"number": number}))
     if knobs.broken_json:
-        steps.append(Step(think_ns, "event", text_frame(b'{"type":"response.output_audio.delta","delta":"AAAA')))
+        steps += _steps(events, think_ns, "event", events.broken())
+    if events.continuous:  # no packets of its own: the mouth cuts
+        knobs = msgspec.structs.replace(knobs, odd_bytes=False, wav_headers=False, empty_packets=0)
     packets = _packets(knobs, answer)
     instants = _instants(knobs, packets, answer.rate_hz, turn)
     for packet, at_ns in zip(packets, instants, strict=True):
-        frame = text_frame(events.audio_delta(response, item, packet.data))
-        steps.append(Step(at_ns, "audio", frame, packet.samples))
+        steps += _audio(events, response, item, at_ns, "audio", packet.data, packet.samples, answer.rate_hz)
     end_ns = instants[-1] if instants else think_ns
     if knobs.text == "after":
         steps += _text(events, response, item, answer, end_ns, 0)
     transcript = "" if knobs.text == "none" else answer.text
     closing = events.answer_closed(response, item, transcript, "completed")
-    steps += [Step(end_ns, "event", text_frame(frame)) for frame in closing]
+    steps += _steps(events, end_ns, "event", closing)
     usage = _usage(sum(packet.samples for packet in packets), answer, transcript) if knobs.usage else None
     output = [events.answer_item(item, transcript, "completed")]
     done = events.response_done(response, "completed", usage=usage, output=output)
-    steps.append(Step(end_ns, "done", text_frame(done)))
-    steps.append(Step(end_ns, "event", text_frame(events.rate_limits(1000 - turn))))
+    steps += _end(events, end_ns, done)
+    steps += _steps(events, end_ns, "event", events.rate_limits(1000 - turn))
     if knobs.late_delta_ms is not None and packets:
         late = answer.samples[-ms_to_samples(knobs.chunk_ms, answer.rate_hz) :]
         pcm = int16_to_pcm16(late)
         data = _wav_header(answer.rate_hz, len(pcm)) + pcm if knobs.wav_headers else pcm
-        frame = text_frame(events.audio_delta(response, item, data))
-        steps.append(Step(end_ns + knobs.late_delta_ms * NS_PER_MS, "late", frame, len(late)))
+        late_ns = end_ns + knobs.late_delta_ms * NS_PER_MS
+        steps += _audio(events, response, item, late_ns, "late", data, len(late), answer.rate_hz)
     if knobs.close_after_ms is not None:
         close_ns = think_ns + knobs.close_after_ms * NS_PER_MS
         steps = [step for step in steps if step.at_ns <= close_ns] + [Step(close_ns, "close", b"")]
     return steps
+
+
+def _end(events: ServerEvents, at_ns: int, payloads: list[bytes]) -> list[Step]:
+    """The end of the answer, one step: a protocol without such an event still has the instant."""
+    frame = b"".join(events.frame(each) for each in payloads)
+    return [Step(at_ns, "done", frame)]
+
+
+def _audio(
+    events: ServerEvents, response: str, item: str, at_ns: int, kind: Kind, data: bytes, samples: int, rate_hz: int
+) -> list[Step]:
+    if events.continuous:
+        return [Step(at_ns, kind, data, samples)]
+    return _steps(events, at_ns, kind, events.audio_delta(response, item, data, rate_hz), samples)
 
 
 class _Packet(NamedTuple):
@@ -191,14 +221,11 @@ def _instants(knobs: Knobs, packets: list[_Packet], rate_hz: int, turn: int) -> 
 
 def _text(events: ServerEvents, response: str, item: str, answer: Answer, start_ns: int, length_ns: int) -> list[Step]:
     pieces = answer.pieces
-    return [
-        Step(
-            start_ns + length_ns * number // len(pieces),
-            "text",
-            text_frame(events.transcript_delta(response, item, piece)),
-        )
-        for number, piece in enumerate(pieces)
-    ]
+    steps: list[Step] = []
+    for number, piece in enumerate(pieces):
+        at_ns = start_ns + length_ns * number // len(pieces)
+        steps += _steps(events, at_ns, "text", events.transcript_delta(response, item, piece))
+    return steps
 
 
 def _usage(samples: int, answer: Answer, transcript: str) -> dict[str, object]:

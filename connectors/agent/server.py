@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import ipaddress
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
+import aiohttp.web
 import websockets.asyncio.server as websockets_server
+from aiohttp.web import BaseRequest, StreamResponse
+from aiohttp.web import Response as WebResponse
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
@@ -18,19 +22,16 @@ from websockets.typing import Subprotocol
 from connectors.agent.certificate import Certificate
 from connectors.agent.dialogue import Dialogue
 from connectors.agent.knobs import Knobs, check_knobs
-from connectors.agent.plan import Plans, text_frame
+from connectors.agent.plan import Plans
+from connectors.agent.routes import MOUTHS, WS_ROUTES, find_http
 from connectors.agent.shared import Shared
 from connectors.agent.speech import BUNDLED, Library
 from connectors.agent.truth import Truth
 from connectors.agent.wire import AgentWire
-from connectors.codecs.openai_names import Dialect
-from connectors.codecs.openai_realtime_server import OpenAIRealtimeServer
 from harness.core.clock import Clock, SystemClock
 from harness.core.errors import ConfigError
 
 PATH = "/v1/realtime"
-BETA_HEADER = ("OpenAI-Beta", "realtime=v1")
-BETA_SUBPROTOCOL = "openai-beta.realtime-v1"
 CLOSE_TIMEOUT_S = 1.0
 
 
@@ -47,60 +48,86 @@ class Agent:
         self._opened = 0
         self._present = 0
 
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def shared(self) -> Shared:
+        return self._shared
+
+    def next_number(self) -> int:
+        """The number of one more session (from 1)."""
+        self._opened += 1
+        return self._opened
+
+    def full(self) -> bool:
+        """Whether one more session would be too many."""
+        limit = self._shared.knobs.session_limit
+        return limit is not None and self._present >= limit
+
+    @contextmanager
+    def present(self) -> Iterator[None]:
+        """While a session is open."""
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
     def refuse(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer an upgrade that must not succeed."""
         if self._shared.knobs.refuse_with is not None:
             status = HTTPStatus(self._shared.knobs.refuse_with)
             return connection.respond(status, f"refused as told: {status.value} {status.phrase}\n")
-        if urlsplit(request.path).path.rstrip("/") != PATH:
-            return connection.respond(HTTPStatus.NOT_FOUND, f"the agent serves {PATH} only\n")
+        if _path(request.path) not in WS_ROUTES:
+            known = ", ".join(WS_ROUTES)
+            return connection.respond(HTTPStatus.NOT_FOUND, f"the agent serves WebSockets at {known} only\n")
         return None
 
     async def handle(self, connection: ServerConnection) -> None:
         """One connection, from its upgrade to its end."""
         assert isinstance(connection, AgentWire)
         assert connection.request is not None
-        self._opened += 1
-        number, path = self._opened, connection.request.path
-        dialect = self._dialect(connection.request)
-        truth = self._shared.truth.add
-        truth(("open", number, self._clock.now_ns(), dialect, path))
-        model = parse_qs(urlsplit(path).query).get("model", ["firstpacket-agent"])[0]
-        knobs = self._shared.knobs
-        server = OpenAIRealtimeServer(
-            dialect,
-            session_id=f"sess_{number}",
-            model=model,
-            output_rate_hz=knobs.declared_rate_hz,
-        )
-        if knobs.session_limit is not None and self._present >= knobs.session_limit:
-            refusal = server.events.error("invalid_request_error", "session_limit_reached", "All sessions are in use.")
-            connection.write_frame(text_frame(refusal))
+        number, path = self.next_number(), _path(connection.request.path)
+        knobs, truth = self._shared.knobs, self._shared.truth.add
+        server = WS_ROUTES[path](number, connection.request, knobs)
+        truth(("open", number, self._clock.now_ns(), server.events.name, connection.request.path))
+        if self.full():
+            for refusal in server.events.error(
+                "invalid_request_error", "session_limit_reached", "All sessions are in use."
+            ):
+                connection.write_frame(server.events.frame(refusal))
             truth(("error", number, self._clock.now_ns(), "session_limit_reached"))
             await connection.close(1008, "session limit reached")
             truth(("close", number, self._clock.now_ns(), 1008, "agent"))
             return
         if knobs.no_pong or knobs.ping_delay_ms:
             connection.delay_pongs(None if knobs.no_pong else knobs.ping_delay_ms / 1000)
+        if path in MOUTHS:
+            connection.mouth = MOUTHS[path](number, server, connection, self._shared)
         dialogue = Dialogue(number, server, connection, self._shared)
-        self._enter()
-        try:
-            connection.on_message = dialogue.receive
-            dialogue.open()
-            await connection.wait_closed()
-        finally:
-            connection.on_message = None
-            dialogue.closed()
-            self._leave()
-            truth(("close", number, self._clock.now_ns(), connection.protocol.close_code, connection.closed_by()))
+        with self.present():
+            try:
+                connection.on_message = dialogue.receive
+                dialogue.open()
+                await connection.wait_closed()
+            finally:
+                connection.on_message = None
+                dialogue.closed()
+                if connection.mouth is not None:
+                    connection.mouth.stop()
+        truth(("close", number, self._clock.now_ns(), connection.protocol.close_code, connection.closed_by()))
 
-    def _dialect(self, request: Request) -> Dialect:
-        if self._shared.knobs.dialect != "auto":
-            return self._shared.knobs.dialect
-        name, value = BETA_HEADER
-        offered = ",".join(request.headers.get_all("Sec-WebSocket-Protocol"))
-        beta = value in request.headers.get_all(name) or BETA_SUBPROTOCOL in offered
-        return "beta" if beta else "ga"
+    async def http(self, request: BaseRequest) -> StreamResponse:
+        """One plain HTTP request."""
+        if self._shared.knobs.refuse_with is not None:
+            status = HTTPStatus(self._shared.knobs.refuse_with)
+            return WebResponse(status=status.value, text=f"refused as told: {status.value} {status.phrase}\n")
+        handler = find_http(request.method, request.path.rstrip("/"))
+        if handler is None:
+            return WebResponse(status=404, text=f"the agent serves no {request.method} {request.path}\n")
+        return await handler(self, request)
 
     def _enter(self) -> None:
         self._present += 1
@@ -152,7 +179,8 @@ async def serve(
     certificate = Certificate(host) if tls else None
     shared = Shared(knobs=knobs, library=library, plans=plans, truth=log, now_ns=clock.now_ns)
     agent = Agent(shared, clock, quiet_gc=quiet_gc)
-    wire = type("ClockedWire", (AgentWire,), {"clock": clock})
+    http = aiohttp.web.Server(agent.http, access_log=None)
+    wire = type("ClockedWire", (AgentWire,), {"clock": clock, "http": staticmethod(http)})
     try:
         listening = await websockets_server.serve(
             agent.handle,
@@ -166,6 +194,7 @@ async def serve(
             max_size=None,
             ping_interval=None,
             close_timeout=CLOSE_TIMEOUT_S,
+            logger=_quiet_logger(),
         )
     except OSError as exc:
         log.close()
@@ -181,11 +210,23 @@ async def serve(
     finally:
         listening.close()
         await listening.wait_closed()
+        await http.shutdown(CLOSE_TIMEOUT_S)
         log.close()
         if certificate:
             certificate.remove()
     if log.failure is not None:
         raise ConfigError(log.failure)
+
+
+def _path(target: str) -> str:
+    return urlsplit(target).path.rstrip("/")
+
+
+def _quiet_logger() -> logging.Logger:
+    """websockets would report each plain HTTP request as a failed handshake."""
+    logger = logging.getLogger("firstpacket.agent.websockets")
+    logger.setLevel(logging.CRITICAL)
+    return logger
 
 
 def is_loopback(host: str) -> bool:

@@ -5,45 +5,84 @@ The protocol that the messages carry is not parsed here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
+from connectors.agent.mouth import Mouth
 from harness.core.clock import Clock
 
 CLOSE_GRACE_S = 2.0
 """A client that does not answer our close frame is dropped after this long."""
+HTTP_METHODS = (b"POST ", b"DELE", b"OPTI", b"PUT ", b"HEAD", b"PATC")
+"""First bytes of a connection that is no WebSocket upgrade."""
 MESSAGE_OPCODES = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
+class Wire(Protocol):
+    """What a session writes to, whatever carries it. mouth: where the session's audio is continuous."""
+
+    mouth: Mouth | None
+
+    def write_frame(self, frame: bytes) -> tuple[int, int]: ...
+    def buffered_bytes(self) -> int: ...
+    def end(self, code: int, reason: str = "") -> None: ...
+    def stop_reading(self, seconds: float) -> None: ...
+
+
 class AgentWire(ServerConnection):
-    """A websockets connection whose messages go straight from the receive hook to `on_message(data, t_ns)`."""
+    """A websockets connection whose messages go straight from the receive hook to `on_message(data, t_ns, is_text)`.
+
+    http: makes the protocol that takes over a connection whose first bytes are a plain HTTP request.
+    """
 
     clock: Clock
-    on_message: Callable[[bytes, int], None] | None = None
+    http: Callable[[], asyncio.Protocol] | None = None
+    on_message: Callable[[bytes, int, bool], None] | None = None
+    mouth: Mouth | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._read_ns = 0
         self._parts: list[bytes] = []
+        self._is_text = False
+        self._fresh = True
 
     def data_received(self, data: bytes) -> None:
         self._read_ns = self.clock.now_ns()
+        if self._fresh:
+            self._fresh = False
+            if self.http is not None and data[:4] in {method[:4] for method in HTTP_METHODS}:
+                self._hand_over(data)
+                return
         super().data_received(data)
+
+    def _hand_over(self, data: bytes) -> None:
+        """Plain HTTP on our port: the connection goes on with another protocol, and ends for this one."""
+        assert self.http is not None
+        other = self.http()
+        self.transport.set_protocol(other)
+        other.connection_made(self.transport)
+        self.transport.resume_reading()
+        other.data_received(data)
+        super().connection_lost(None)
 
     def process_event(self, event: Any) -> None:
         if self.request is None or not isinstance(event, Frame) or event.opcode not in MESSAGE_OPCODES:
             super().process_event(event)
             return
+        if event.opcode is not Opcode.CONT:
+            self._is_text = event.opcode is Opcode.TEXT
         self._parts.append(bytes(event.data))
         if event.fin:
             data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
             self._parts.clear()
             if self.on_message is not None:
-                self.on_message(data, self._read_ns)
+                self.on_message(data, self._read_ns, self._is_text)
 
     def write_frame(self, frame: bytes) -> tuple[int, int]:
         """Pass a whole frame to the transport; instants just before and after. Nothing is written once closing."""

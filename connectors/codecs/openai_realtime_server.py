@@ -13,14 +13,14 @@ import msgspec
 from connectors.codecs.openai_names import NAMES, Dialect
 from connectors.codecs.openai_requests import Invalid, Request, SessionUpdate, read_request
 from connectors.codecs.openai_session import dig, merge, transcription, turn_detection
+from connectors.codecs.server import ServerEvents, ServerSession, Status
 
+DEFAULT_INPUT_RATE_HZ = 24_000
 DETECTORS = ("server_vad", "semantic_vad")
 _encode = msgspec.json.Encoder().encode
 
-Status = Literal["completed", "cancelled", "failed", "incomplete"]
 
-
-class OpenAIRealtimeServer:
+class OpenAIRealtimeServer(ServerSession):
     """One session at the server's side: reads requests and keeps the settings in force.
 
     input_rate_hz: of the user's audio. output_rate_hz: as declared for the answers (beta has no place to declare it).
@@ -37,13 +37,12 @@ class OpenAIRealtimeServer:
         event_prefix: str = "event_",
     ) -> None:
         self.dialect: Dialect = dialect
-        self.events = ServerEvents(dialect, event_prefix=event_prefix)
+        self.events: OpenAIEvents = OpenAIEvents(dialect, event_prefix=event_prefix)
         self.session = _first_session(dialect, session_id, model, input_rate_hz, output_rate_hz)
         self._output_rate_hz = output_rate_hz
 
-    def decode(self, data: str | bytes) -> Request | Invalid:
-        """One message of the client; an `Invalid` carries the error to send back."""
-        return read_request(data)
+    def decode(self, data: str | bytes, is_text: bool = True) -> list[Request | Invalid]:
+        return [read_request(data)]
 
     def update(self, request: SessionUpdate) -> Invalid | None:
         """Lay new settings over the session's; a refused update changes nothing and returns its error."""
@@ -61,6 +60,16 @@ class OpenAIRealtimeServer:
     def detector(self) -> dict[str, Any] | None:
         """Settings of the turn detector, or None for manual turns."""
         return turn_detection(self.session)
+
+    @property
+    def input_rate_hz(self) -> int:  # type: ignore[override]
+        rate = dig(self.session, "audio", "input", "format", "rate")
+        return rate if isinstance(rate, int) else DEFAULT_INPUT_RATE_HZ
+
+    @property
+    def language(self) -> str | None:
+        named = dig(self.transcription, "language")
+        return named if isinstance(named, str) else None
 
     @property
     def transcription(self) -> dict[str, Any] | None:
@@ -83,32 +92,38 @@ class OpenAIRealtimeServer:
         return None
 
 
-class ServerEvents:
+class OpenAIEvents(ServerEvents):
     """Frames of one dialect as JSON bytes; numbers them as they are made.
 
     Responses and items are named by the caller. Positions of a spoken answer are always output 0, content 0.
     """
 
     def __init__(self, dialect: Dialect, *, event_prefix: str = "event_") -> None:
+        self.name = f"openai/{dialect}"
         self._names = NAMES[dialect]
         self._dialect = dialect
         self._prefix = event_prefix
         self._made = 0
 
-    def session(self, phase: Literal["created", "updated"], session: dict[str, Any]) -> bytes:
-        return self._frame(f"session.{phase}", session=session)
+    def of_turn(self, turn: int) -> OpenAIEvents:
+        events = OpenAIEvents(self._dialect, event_prefix=f"event_r{turn}_")
+        events.name, events.continuous, events.mouth_rate_hz = self.name, self.continuous, self.mouth_rate_hz
+        return events
 
-    def speech_started(self, item: str, audio_ms: int) -> bytes:
-        return self._frame("input_audio_buffer.speech_started", audio_start_ms=audio_ms, item_id=item)
+    def session(self, phase: Literal["created", "updated"], session: dict[str, Any]) -> list[bytes]:
+        return [self._frame(f"session.{phase}", session=session)]
 
-    def speech_stopped(self, item: str, audio_ms: int) -> bytes:
-        return self._frame("input_audio_buffer.speech_stopped", audio_end_ms=audio_ms, item_id=item)
+    def speech_started(self, item: str, audio_ms: int) -> list[bytes]:
+        return [self._frame("input_audio_buffer.speech_started", audio_start_ms=audio_ms, item_id=item)]
 
-    def committed(self, item: str, previous: str | None) -> bytes:
-        return self._frame("input_audio_buffer.committed", item_id=item, previous_item_id=previous)
+    def speech_stopped(self, item: str, audio_ms: int) -> list[bytes]:
+        return [self._frame("input_audio_buffer.speech_stopped", audio_end_ms=audio_ms, item_id=item)]
 
-    def cleared(self) -> bytes:
-        return self._frame("input_audio_buffer.cleared")
+    def committed(self, item: str, previous: str | None) -> list[bytes]:
+        return [self._frame("input_audio_buffer.committed", item_id=item, previous_item_id=previous)]
+
+    def cleared(self) -> list[bytes]:
+        return [self._frame("input_audio_buffer.cleared")]
 
     def user_transcript(self, item: str, text: str) -> list[bytes]:
         """A delta and the end of what the peer understood."""
@@ -123,16 +138,18 @@ class ServerEvents:
         """The events that put a finished item into the conversation (GA two, beta one)."""
         return [self._frame(name, previous_item_id=previous, item=item) for name in self._names.items]
 
-    def item_truncated(self, item: str, content_index: int, audio_end_ms: int) -> bytes:
-        return self._frame(
-            "conversation.item.truncated", item_id=item, content_index=content_index, audio_end_ms=audio_end_ms
-        )
+    def item_truncated(self, item: str, content_index: int, audio_end_ms: int) -> list[bytes]:
+        return [
+            self._frame(
+                "conversation.item.truncated", item_id=item, content_index=content_index, audio_end_ms=audio_end_ms
+            )
+        ]
 
-    def item_deleted(self, item: str) -> bytes:
-        return self._frame("conversation.item.deleted", item_id=item)
+    def item_deleted(self, item: str) -> list[bytes]:
+        return [self._frame("conversation.item.deleted", item_id=item)]
 
-    def item_retrieved(self, item: dict[str, Any]) -> bytes:
-        return self._frame("conversation.item.retrieved", item=item)
+    def item_retrieved(self, item: dict[str, Any]) -> list[bytes]:
+        return [self._frame("conversation.item.retrieved", item=item)]
 
     def response_opened(self, response: str, item: str, previous: str | None) -> list[bytes]:
         """`response.created` up to the first content part, in the order of section 1.5."""
@@ -144,14 +161,14 @@ class ServerEvents:
             self._part("response.content_part.added", response, item, part={"type": "audio", "transcript": ""}),
         ]
 
-    def transcript_delta(self, response: str, item: str, text: str) -> bytes:
-        return self._part(self._names.transcript_delta, response, item, delta=text)
+    def transcript_delta(self, response: str, item: str, text: str) -> list[bytes]:
+        return [self._part(self._names.transcript_delta, response, item, delta=text)]
 
-    def text_delta(self, response: str, item: str, text: str) -> bytes:
-        return self._part(self._names.text_delta, response, item, delta=text)
+    def text_delta(self, response: str, item: str, text: str) -> list[bytes]:
+        return [self._part(self._names.text_delta, response, item, delta=text)]
 
-    def audio_delta(self, response: str, item: str, data: bytes) -> bytes:
-        return self._part(self._names.audio_delta, response, item, delta=data)
+    def audio_delta(self, response: str, item: str, audio: bytes, rate_hz: int = 24_000) -> list[bytes]:
+        return [self._part(self._names.audio_delta, response, item, delta=audio)]
 
     def answer_closed(
         self, response: str, item: str, transcript: str, status: Literal["completed", "incomplete"]
@@ -173,28 +190,36 @@ class ServerEvents:
         status: Status,
         *,
         reason: str | None = None,
-        error: dict[str, str] | None = None,
+        error: dict[str, Any] | None = None,
         usage: dict[str, Any] | None = None,
         output: list[dict[str, Any]] | None = None,
-    ) -> bytes:
+    ) -> list[bytes]:
         """The end of a response. reason: `turn_detected`, `client_cancelled`, ...; error: type, code, message."""
         details: dict[str, Any] | None = None
         if status != "completed":
             details = {"type": status} | ({"reason": reason} if reason else {}) | ({"error": error} if error else {})
-        return self._frame("response.done", response=self._response(response, status, details, usage, output or []))
+        return [self._frame("response.done", response=self._response(response, status, details, usage, output or []))]
 
-    def rate_limits(self, remaining: int) -> bytes:
+    def go_away(self, time_left_ms: int) -> list[bytes]:
+        """This protocol announces nothing: the session has expired, and the connection will close."""
+        return self.error("invalid_request_error", "session_expired", "The session has expired.")
+
+    def playback(self, state: Literal["started", "stopped", "cleared"], response: str) -> list[bytes]:
+        """WebRTC only: the agent's own playout of the answer."""
+        return [self._frame(f"output_audio_buffer.{state}", response_id=response)] if self.continuous else []
+
+    def rate_limits(self, remaining: int) -> list[bytes]:
         limit = {"name": "requests", "limit": 1000, "remaining": remaining, "reset_seconds": 0.06}
-        return self._frame("rate_limits.updated", rate_limits=[limit])
+        return [self._frame("rate_limits.updated", rate_limits=[limit])]
 
-    def error(self, kind: str, code: str, message: str, *, echo: str | None = None) -> bytes:
+    def error(self, kind: str, code: str, message: str, *, echo: str | None = None) -> list[bytes]:
         """kind: `invalid_request_error`, `server_error`, ...; echo: the client's own event id."""
         body = {"type": kind, "code": code, "message": message, "param": None, "event_id": echo}
-        return self._frame("error", error=body)
+        return [self._frame("error", error=body)]
 
-    def other(self, name: str, body: dict[str, Any]) -> bytes:
+    def other(self, name: str, body: dict[str, Any]) -> list[bytes]:
         """An event that the protocol does not have."""
-        return self._frame(name, **body)
+        return [self._frame(name, **body)]
 
     def answer_item(self, item: str, transcript: str, status: str) -> dict[str, Any]:
         """A spoken answer as a conversation item; without content while it is empty."""

@@ -44,6 +44,10 @@ class ResponseCancel(Request, frozen=True, kw_only=True, tag="response.cancel"):
     response_id: str | None = None
 
 
+class ClearOutput(Request, frozen=True, kw_only=True, tag="output_audio_buffer.clear"):
+    """Stop the agent's playout (WebRTC and SIP)."""
+
+
 class ItemCreate(Request, frozen=True, kw_only=True, tag="conversation.item.create"):
     item: dict[str, Any]
     previous_item_id: str | None = None
@@ -70,6 +74,7 @@ AnyRequest = (
     | ClearInputBuffer
     | ResponseCreate
     | ResponseCancel
+    | ClearOutput
     | ItemCreate
     | ItemTruncate
     | ItemDelete

@@ -17,16 +17,18 @@ from connectors.agent.plan import Plan, Plans, make_plan
 from connectors.agent.speech import Answer, Library
 from connectors.agent.truth import FIELDS as TRUTH_FIELDS
 from connectors.agent.truth import Truth
+from connectors.codecs.openai_realtime_server import OpenAIEvents
 from harness.core.errors import ConfigError, PrerequisiteError
 from tests.connectors.agent.talk import RATE_HZ, silence, spoken
 
 pytestmark = pytest.mark.unit
 MS = 1_000_000
+GA = OpenAIEvents("ga")
 SECOND = Answer(id="a", text="One two.", language="en", rate_hz=RATE_HZ, samples=np.arange(RATE_HZ, dtype=np.int16))
 
 
 def plan(**knobs: Any) -> Plan:
-    return make_plan(Knobs(**knobs), "ga", 1, SECOND)
+    return make_plan(Knobs(**knobs), GA, 1, SECOND)
 
 
 def at_ms(made: Plan, kind: str = "audio") -> list[float]:
@@ -71,9 +73,9 @@ def test_close_is_the_last_step() -> None:
 def test_plans_are_made_once() -> None:
     plans = Plans(Knobs(dialect="ga"), Library([SECOND]))
     plans.prepare(2)
-    assert plans.get("ga", 2, SECOND) is plans.get("ga", 2, SECOND)
-    assert plans.get("ga", 1, SECOND) is not plans.get("ga", 2, SECOND)
-    assert at_ms(plans.get("ga", 1, SECOND, at_once=True))[0] == 0
+    assert plans.get(GA, 2, SECOND) is plans.get(GA, 2, SECOND)
+    assert plans.get(GA, 1, SECOND) is not plans.get(GA, 2, SECOND)
+    assert at_ms(plans.get(GA, 1, SECOND, at_once=True))[0] == 0
 
 
 def test_pieces_of_text() -> None:

@@ -320,7 +320,7 @@ def test_beta_clients_get_beta_names(how: str) -> None:
         assert not [name for name in talk.types() if "output_audio" in name or name.endswith("item.added")][1:]
         assert talk.frames[0]["session"]["output_audio_format"] == "pcm16"
         assert len(talk.audio()) // 2 == round(0.3 * RATE_HZ)
-        assert talk.truth("open")[0]["dialect"] == "beta"
+        assert talk.truth("open")[0]["dialect"] == "openai/beta"
 
     asyncio.run(turn())
 
