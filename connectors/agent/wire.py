@@ -34,6 +34,22 @@ class Wire(Protocol):
     def stop_reading(self, seconds: float) -> None: ...
 
 
+class _Elsewhere(asyncio.Transport):
+    """Stands in for a transport that another protocol has taken over: whatever is done to it does nothing."""
+
+    def abort(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def write(self, data: object) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return True
+
+
 class AgentWire(ServerConnection):
     """A websockets connection whose messages go straight from the receive hook to `on_message(data, t_ns, is_text)`.
 
@@ -69,6 +85,7 @@ class AgentWire(ServerConnection):
         other.connection_made(self.transport)
         self.transport.resume_reading()
         other.data_received(data)
+        self.transport = _Elsewhere()
         super().connection_lost(None)
 
     def process_event(self, event: Any) -> None:
