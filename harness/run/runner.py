@@ -20,6 +20,7 @@ from harness.core.session.header import AudioInfo, ClockInfo, Header, PeerInfo
 from harness.run.microphone import Cue, Microphone
 from harness.run.rig import Rig
 from harness.run.turn_watch import TurnWatch
+from harness.run.utterance_watch import UtteranceWatch
 
 TURN_GAP_MS = 300
 """Pause between the end of an answer's playout and the next query of the same session."""
@@ -81,6 +82,7 @@ class SessionRunner:
         self._chunk_samples = ms_to_samples(options.chunk_ms or peer.profile.chunk_ms or 20, rate_hz)
         self._number = -1
         self._watch: TurnWatch | None = None
+        self._utterances = UtteranceWatch() if peer.profile.continuous else None
         self._changed = asyncio.Event()
         self._outcomes: list[TurnEnd] = []
         self._gone = ""
@@ -177,7 +179,7 @@ class SessionRunner:
             microphone.start()
         speech_end_ns = microphone.instant_of(speech_end)
         earlier = self._watch.responses if self._watch else frozenset()
-        self._watch = TurnWatch(speech_end_ns, earlier)
+        self._watch = TurnWatch(speech_end_ns, earlier, self._utterances)
         outcome = await self._answer(speech_end_ns + round(self._options.timeout_s * NS_PER_S))
         self._outcomes.append(outcome)
         reason = self._watch.reason

@@ -20,6 +20,10 @@ from harness.core.events import (
     ResponseStarted,
     TextReceived,
 )
+from harness.run.utterance_watch import UtteranceWatch
+
+SILENT_S = 2.0
+"""A continuous peer that says its response is done, and stays quiet for so long, has answered with silence."""
 
 Outcome = Literal["answered", "closed", "error"]
 
@@ -27,12 +31,16 @@ Outcome = Literal["answered", "closed", "error"]
 class TurnWatch:
     """Watches one turn whose speech ends at `speech_end_ns`. earlier: responses of the turns before, which end nothing.
 
+    utterances: for a continuous peer, whose answer is over when it has been quiet long enough after it spoke.
     outcome: set as soon as the turn is over. playout_end_ns: when a listener without a buffer has heard everything.
     failing_ns: when a peer error came while nothing was under way; an answer may still follow it for a moment.
     """
 
-    def __init__(self, speech_end_ns: int, earlier: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, speech_end_ns: int, earlier: frozenset[str] = frozenset(), utterances: UtteranceWatch | None = None
+    ) -> None:
         self.speech_end_ns = speech_end_ns
+        self._utterances = utterances
         self._earlier = earlier - {""}
         self.outcome: Outcome | None = None
         self.reason = ""
@@ -46,6 +54,9 @@ class TurnWatch:
         """Learn from one event of the session."""
         if getattr(event, "response", "") in self._earlier:
             return
+        if self._utterances is not None and isinstance(event, AudioReceived):
+            self._listen(event)
+            return
         if isinstance(event, ConnectionClosed):
             self._end("closed", event.reason or f"closed by {event.by}" + (f" ({event.code})" if event.code else ""))
         elif isinstance(event, PeerError):
@@ -57,6 +68,22 @@ class TurnWatch:
                 self._play(event)
         elif isinstance(event, ResponseDone):
             self._response_done(event)
+
+    def _listen(self, event: AudioReceived) -> None:
+        assert self._utterances is not None
+        self._utterances.take(event)
+        self.playout_end_ns = event.t_ns
+        began_ns = self._utterances.began_after(self.speech_end_ns)
+        if began_ns is not None:
+            self.failing_ns = None
+            self.first_audio_ns = self.first_audio_ns or began_ns
+            if self._utterances.over:
+                self._end("answered", "")
+        elif self._done - self._early_names() and self._utterances.quiet_s >= SILENT_S:
+            self._end("answered", "")
+
+    def _early_names(self) -> set[str]:
+        return {name for name, t_ns in self._started.items() if t_ns < self.speech_end_ns}
 
     @property
     def responses(self) -> frozenset[str]:
@@ -75,7 +102,7 @@ class TurnWatch:
             return
         if event.status == "failed":
             self._end("error", event.reason or "the response failed")
-        elif event.status == "cancelled" and self.first_audio_ns is None:
+        elif self._utterances is not None or (event.status == "cancelled" and self.first_audio_ns is None):
             return
         else:
             self._end("answered", "")

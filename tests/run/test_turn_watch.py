@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from harness.core.events import AudioReceived, ConnectionClosed, PeerError, ResponseDone, ResponseStarted
 from harness.run.turn_watch import TurnWatch
+from harness.run.utterance_watch import UtteranceWatch
 
 MS = 1_000_000
 
@@ -68,3 +71,49 @@ def test_an_error_with_nothing_under_way_starts_a_grace_that_an_answer_ends() ->
 def test_audio_after_done_is_not_played() -> None:
     turn = watch(started(1100), audio(1200), done(1300), audio(1400))
     assert turn.playout_end_ns == 1300 * MS
+
+
+def _packets(begin_ms: int, end_ms: int, level: int) -> list[AudioReceived]:
+    """20 ms packets of a tone (or silence) at 24 kHz that arrive in real time."""
+    tone = (level * np.sin(2 * np.pi * 440 * np.arange(480) / 24_000)).astype("<i2").tobytes()
+    return [AudioReceived(t_ns=ms * MS, samples=480, rate_hz=24_000, pcm=tone) for ms in range(begin_ms, end_ms, 20)]
+
+
+def _watched(*stretches: tuple[int, int, int], speech_end_ms: int = 1_000) -> TurnWatch:
+    turn = TurnWatch(speech_end_ms * MS, utterances=UtteranceWatch())
+    for stretch in stretches:
+        for packet in _packets(*stretch):
+            turn.take(packet)
+    return turn
+
+
+def test_a_continuous_answer_is_over_after_quiet() -> None:
+    assert _watched((0, 1_500, 0), (1_500, 3_000, 8_000), (3_000, 4_180, 0)).outcome is None
+    turn = _watched((0, 1_500, 0), (1_500, 3_000, 8_000), (3_000, 4_220, 0))
+    assert turn.outcome == "answered"
+    assert turn.first_audio_ns == 1_500 * MS
+
+
+def test_a_breath_does_not_end_a_continuous_answer() -> None:
+    assert _watched((1_500, 2_000, 8_000), (2_000, 3_000, 0), (3_000, 3_500, 8_000), (3_500, 4_000, 0)).outcome is None
+
+
+def test_continuous_silence_and_early_speech_answer_nothing() -> None:
+    assert _watched((0, 20_000, 0)).outcome is None
+    assert _watched((500, 1_500, 8_000), (1_500, 9_000, 0)).outcome is None
+
+
+def test_a_stalled_continuous_stream_is_not_quiet() -> None:
+    turn = _watched((1_500, 2_000, 8_000))
+    turn.take(_packets(9_000, 9_020, 0)[0])
+    assert turn.outcome is None
+
+
+def test_a_done_response_that_stays_silent_is_answered() -> None:
+    turn = _watched((0, 1_500, 0))
+    turn.take(ResponseStarted(t_ns=1_500 * MS, response="r1"))
+    turn.take(ResponseDone(t_ns=1_600 * MS, response="r1"))
+    assert turn.outcome is None
+    for packet in _packets(1_600, 3_700, 0):
+        turn.take(packet)
+    assert turn.outcome == "answered"
