@@ -45,8 +45,8 @@ class Endpoint:
         self.official = bool(default_url) and self.host == urlsplit(default_url).hostname
         self.key_env = options.key_env or (default_key_env if self.official else None)
         self.key = _read_key(self.key_env, self.host)
-        self.secret = Secret(self.key)
         self.extra_headers = read_headers(options.headers)
+        self.secret = Secret(self.key, *_secret_values(options.headers))
 
     @property
     def netloc(self) -> str:
@@ -88,6 +88,12 @@ def read_headers(lines: tuple[str, ...]) -> dict[str, str]:
             raise ConfigError(f"--header {name}: its value holds characters that no header may have")
         headers[name] = value
     return headers
+
+
+def _secret_values(lines: tuple[str, ...]) -> list[str]:
+    """The values that `read_headers` took from the environment."""
+    values = (line.partition(":")[2].strip() for line in lines)
+    return [os.environ.get(value[1:], "").strip() for value in values if value.startswith("$")]
 
 
 def _url(target: str, path: str, schemes: tuple[str, ...], query: Mapping[str, str | None]) -> str:

@@ -16,20 +16,23 @@ LONGEST = 400
 
 
 class Secret:
-    """One key, or none. `scrub` works on text, `guard` on a sink, `scrubbed` on an error.
+    """A key and other secret values, or none. `scrub` works on text, `guard` on a sink, `scrubbed` on an error.
 
     Found as it is and as JSON escapes it; a peer that encodes it otherwise (base64, in pieces) is not seen through.
     """
 
-    def __init__(self, key: str | None) -> None:
-        self._key = key or ""
+    def __init__(self, *keys: str | None) -> None:
+        # The longest first: one may be part of another (`Bearer KEY`).
+        self._keys = sorted({key for key in keys if key}, key=len, reverse=True)
 
     def scrub(self, text: str) -> str:
-        return text.replace(self._key, MASK) if self._key else text
+        for key in self._keys:
+            text = text.replace(key, MASK)
+        return text
 
     def guard(self, sink: Sink) -> Sink:
         """A sink that hands events on without the key; free of cost where there is none."""
-        if not self._key:
+        if not self._keys:
             return sink
 
         def guarded(event: Event) -> None:
@@ -42,7 +45,9 @@ class Secret:
         message = self.scrub(str(error))
         message = message if len(message) <= LONGEST else message[:LONGEST] + "…"
         code = self.scrub(error.code) if error.code else error.code
-        return ConnectorError(message, kind=error.kind, retryable=error.retryable, code=code)
+        return ConnectorError(
+            message, kind=error.kind, retryable=error.retryable, code=code, retry_after_s=error.retry_after_s
+        )
 
     def _clean(self, event: Event) -> Event:
         if isinstance(event, WireFrame):

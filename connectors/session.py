@@ -21,6 +21,7 @@ from harness.core.events import (
     SessionReady,
     WireFrame,
 )
+from harness.core.retry import asked_wait_s
 
 BUSY_CODES = frozenset({"session_limit_reached", "rate_limit_exceeded", "server_error", "overloaded"})
 """Errors while setting up that may pass: a server that is busy, or has not freed the session before."""
@@ -78,6 +79,10 @@ class CodecConnection:
 
     async def configure(self, configure: Configure, timeout_s: float) -> None:
         """Set the session up in the codec's order. Raises ConnectorError."""
+        proxy = getattr(self.transport, "proxy", "")
+        if proxy:
+            message = f"the connection goes through the proxy {proxy}: what it adds is in every figure"
+            self._sink(Note(t_ns=self._clock.now_ns(), code="proxy", message=message))
         if self._codec.opening == "configure_first":
             self.send(self.prepare(configure))
         try:
@@ -135,10 +140,12 @@ class CodecConnection:
 
     def _fail(self, message: str, kind: Literal["peer", "connect"], code: str | None) -> None:
         """Whoever still waits for the set-up learns that it failed."""
-        retryable = kind == "connect" or code in BUSY_CODES
+        wait_s = asked_wait_s(code or "", message)
+        retryable = kind == "connect" or code in BUSY_CODES or wait_s is not None
+        error = ConnectorError(message, kind=kind, retryable=retryable, code=code, retry_after_s=wait_s)
         for waiting in (self._ready, self._confirmed):
             if not waiting.done():
-                waiting.set_exception(ConnectorError(message, kind=kind, retryable=retryable, code=code))
+                waiting.set_exception(error)
                 waiting.exception()  # seen: no warning when nobody waits
 
 

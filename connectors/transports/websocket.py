@@ -23,9 +23,11 @@ from websockets.protocol import Event as WireEvent
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
+from connectors.transports.proxy import OnPhase, open_socket
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
-from harness.core.events import ClosedBy, Phase
+from harness.core.events import ClosedBy
+from harness.core.retry import read_retry_after
 
 MAX_MESSAGE_BYTES = 64 << 20
 MAX_FRAGMENTS = 100_000
@@ -36,8 +38,6 @@ DRAIN_LOOK_S = 0.001
 
 OnMessage = Callable[[bytes, bool, int, int], None]
 """Called as (message, is_text, t_ns, first_byte_ns) inside the receive hook."""
-OnPhase = Callable[[Phase, int], None]
-"""Called as (phase, t_ns) for started, dns, tcp, tls and upgrade."""
 OnClosed = Callable[[int, ClosedBy, int | None, str], None]
 """Called once as (t_ns, by, code, reason); by is us, peer or network."""
 
@@ -161,9 +161,13 @@ class StampedConnection(ClientConnection):
 
 
 class WebSocketTransport:
-    """One open WebSocket: `prepare` frames ahead, `write` without waiting, stamped messages through callbacks."""
+    """One open WebSocket: `prepare` frames ahead, `write` without waiting, stamped messages through callbacks.
 
-    def __init__(self, connection: StampedConnection, on_rtt: Callable[[int, int], None]) -> None:
+    proxy: host of the proxy on the way, empty for none.
+    """
+
+    def __init__(self, connection: StampedConnection, on_rtt: Callable[[int, int], None], proxy: str = "") -> None:
+        self.proxy = proxy
         self._connection = connection
         self._on_rtt = on_rtt
         self._pings: dict[bytes, int] = {}
@@ -226,7 +230,11 @@ async def open_websocket(
     tls: ssl.SSLContext | None = None,
     timeout_s: float = 30.0,
 ) -> WebSocketTransport:
-    """Connect step by step. Raises ConnectorError with the peer's own words; never repeats a header's value."""
+    """Connect step by step, through a proxy where the environment names one (see `proxy.py`).
+
+    on_phase hears of started, dns, tcp, tls and upgrade. Raises ConnectorError with the peer's own words; never repeats
+    a header's value.
+    """
     parts = urlsplit(url)
     secure = parts.scheme == "wss"
     host, port = parts.hostname or "", parts.port or (443 if secure else 80)
@@ -247,11 +255,11 @@ async def open_websocket(
         connection.on_tls = (lambda t_ns: on_phase("tls", t_ns)) if secure else None
         async with asyncio.timeout(timeout_s):
             on_phase("started", clock.now_ns())
-            sock = await _tcp(host, port, clock, on_phase)
+            opened = await open_socket(host, port, secure=secure, clock=clock, on_phase=on_phase)
             try:
-                await _connect(connection, sock, host, context)
+                await _connect(connection, opened.sock, host, context)
             except BaseException:
-                sock.close()
+                opened.sock.close()
                 raise
             try:
                 await connection.handshake(dict(headers), user_agent_header=USER_AGENT)
@@ -275,7 +283,7 @@ async def open_websocket(
         ) from exc
     except (OSError, InvalidHandshake, EOFError, UnicodeError, ValueError) as exc:
         raise ConnectorError(f"{host}:{port}: {_plain(exc)}", kind="connect", retryable=True) from exc
-    return WebSocketTransport(connection, on_rtt)
+    return WebSocketTransport(connection, on_rtt, opened.proxy)
 
 
 async def _connect(
@@ -298,33 +306,6 @@ async def _connect(
     connection.connection_made(encrypted)
 
 
-async def _tcp(host: str, port: int, clock: Clock, on_phase: OnPhase) -> socket.socket:
-    """Resolve, then try each address in turn."""
-    loop = asyncio.get_running_loop()
-    try:
-        addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (socket.gaierror, UnicodeError) as exc:
-        raise ConnectorError(f"no such host: {host}", kind="connect") from exc
-    on_phase("dns", clock.now_ns())
-    failure: OSError = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in addresses:
-        sock = socket.socket(family, kind, protocol)
-        try:
-            sock.setblocking(False)
-            await loop.sock_connect(sock, address)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except OSError as exc:
-            sock.close()
-            failure = exc
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            on_phase("tcp", clock.now_ns())
-            return sock
-    raise failure
-
-
 def _refused(host: str, exc: InvalidStatus) -> ConnectorError:
     status = exc.response.status_code
     body = " ".join((exc.response.body or b"").decode("utf-8", "replace").split())
@@ -336,7 +317,13 @@ def _refused(host: str, exc: InvalidStatus) -> ConnectorError:
     }.get(status, "refused")
     retryable = status == 429 or status >= 500
     said = f" ({body})" if body else ""
-    return ConnectorError(f"{host}: HTTP {status}, {hint}{said}", kind="peer", retryable=retryable, code=str(status))
+    return ConnectorError(
+        f"{host}: HTTP {status}, {hint}{said}",
+        kind="peer",
+        retryable=retryable,
+        code=str(status),
+        retry_after_s=read_retry_after(next(iter(exc.response.headers.get_all("Retry-After")), None)),
+    )
 
 
 def _plain(exc: BaseException) -> str:

@@ -36,10 +36,20 @@ class ConnectorError(HarnessError):
 
     kind: `connect` (never reached), `protocol` (what came was not understood), `peer` (the peer said no),
     `timeout` (nothing came). retryable: the same call may succeed later. code: the peer's own code, if any.
+    retry_after_s: how long the peer asks us to stay away, if it does.
     """
 
-    def __init__(self, message: str, *, kind: FailureKind, retryable: bool = False, code: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: FailureKind,
+        retryable: bool = False,
+        code: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
         super().__init__(message)
+        self.retry_after_s = retry_after_s
         self.kind: FailureKind = kind
         self.retryable = retryable
         self.code = code
