@@ -92,11 +92,15 @@ class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):
 
 
 class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
-    """The runner stopped waiting for turn `turn`. outcome: what it saw, for a person; scoring decides the status."""
+    """The runner stopped waiting for turn `turn`. outcome: what it saw, for a person; scoring decides the status.
+
+    moved_to: the session in which the query was said instead, as the peer had ended this one (outcome `not_run`).
+    """
 
     turn: int
     outcome: Literal["answered", "timeout", "closed", "error", "interrupted", "not_run"]
     reason: str = ""
+    moved_to: str = ""
 
 
 class AudioSent(Event, frozen=True, kw_only=True, tag="audio_sent"):
@@ -188,12 +192,14 @@ class TextReceived(Received, frozen=True, kw_only=True, tag="text_received"):
 class AudioReceived(Received, frozen=True, kw_only=True, tag="audio_received"):
     """A packet of the answer's audio: samples [sample, sample + samples) of `agent.wav` at `rate_hz`.
 
+    skipped: decoded samples before these that are no sound (an Opus stream's pre-skip) and go into no file.
     pcm: PCM16 on its way to the writer, which strips it and fills in `sample` (never in the JSON line).
     """
 
     samples: int
     rate_hz: int
     sample: int = 0
+    skipped: int = 0
     response: str = ""
     item: str = ""
     pcm: bytes = b""

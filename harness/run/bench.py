@@ -121,7 +121,7 @@ async def _hold(request: BenchRequest, clock: SystemClock, runs: list[PeerRun], 
         rig = await stack.enter_async_context(Rig(clock, asked=request.priority))
         for run in runs:
             await stack.enter_async_context(run.peer)
-        return await Suite(rig, runs, request.suite, progress).run()
+        return await Suite(rig, runs, request.suite, progress, progress.say).run()
 
 
 def run_async(main: Callable[[], Coroutine[Any, Any, T]]) -> T:

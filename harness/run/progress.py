@@ -54,6 +54,12 @@ class Progress:
         except (OSError, ValueError):
             return True
 
+    def say(self, line: str) -> None:
+        """A line that stands for itself: why nothing happens for a while."""
+        if self._shown and self._takes_a_line():
+            self._stream.write(f"\r\x1b[K{line}\n" if self._terminal else line + "\n")
+            self._stream.flush()
+
     def end(self) -> None:
         if self._shown and self._terminal and self._first is not None:
             self._stream.write("\r\x1b[K")

@@ -13,9 +13,10 @@ from harness.core.clock import wall_anchor
 from harness.core.commands import Commit, Configure, CreateResponse
 from harness.core.connector import Connection, Peer, Prepared
 from harness.core.errors import ConnectorError
-from harness.core.events import CommandSent, ConnectionClosed, Event, Note, PeerError, TurnEnded, TurnStarted
+from harness.core.events import CommandSent, ConnectionClosed, Event, GoAway, Note, PeerError, TurnEnded, TurnStarted
 from harness.core.profile import TurnControl
 from harness.core.query import Query
+from harness.core.retry import LONGEST_WAIT_S, asked_wait_s
 from harness.core.session.header import AudioInfo, ClockInfo, Header, PeerInfo
 from harness.run.microphone import Cue, Microphone
 from harness.run.rig import Rig
@@ -27,6 +28,8 @@ TURN_GAP_MS = 300
 ERROR_GRACE_S = 3.0
 """How long a turn waits for an answer after the peer reported an error with nothing under way."""
 PING_NS = 2 * NS_PER_S
+REOPENED = "~"
+"""Stands before the number in the id of a session that takes over: `00003-q~2`."""
 
 TurnEnd = Literal["answered", "timeout", "closed", "error", "not_run"]
 
@@ -47,21 +50,35 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One session to run: its id and the queries of its turns, at the peer's input rate."""
+    """One session to run: its id and the queries of its turns, at the peer's input rate. takes_over: the peer ended the
+    session before too soon."""
 
     id: str
     queries: tuple[Any, ...]
     repeat: int = 0
     warmup: bool = False
+    takes_over: bool = False
+
+    def rest(self, done: int) -> SessionPlan:
+        """A session for the queries from `done` on."""
+        root, dot, number = self.id.rpartition(REOPENED)
+        name = f"{root}{REOPENED}{int(number) + 1}" if dot and number.isdigit() else f"{self.id}{REOPENED}2"
+        return msgspec.structs.replace(self, id=name, queries=self.queries[done:], takes_over=True)
 
 
 class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runner saw, for progress and for deciding whether to go on; figures come from scoring."""
+    """What the runner saw, for progress and for deciding whether to go on; figures come from scoring.
+
+    rest: the queries that are left since the peer ended the session before them. resume_ns: when the peer, which spoke
+    of a rate limit, may be asked again (0: it did not).
+    """
 
     plan: SessionPlan
     outcomes: tuple[TurnEnd, ...]
     reason: str = ""
     error: ConnectorError | None = None
+    rest: SessionPlan | None = None
+    resume_ns: int = 0
 
     @property
     def answered(self) -> bool:
@@ -86,6 +103,8 @@ class SessionRunner:
         self._changed = asyncio.Event()
         self._outcomes: list[TurnEnd] = []
         self._gone = ""
+        self._leaving = ""
+        self._resume_ns = 0
         self._said = ""
         self._fault: Exception | None = None
 
@@ -97,7 +116,10 @@ class SessionRunner:
         recorder = self._rig.recorder
         self._number = recorder.open(self._sessions, self._header())
         error: ConnectorError | None = None
+        rest: SessionPlan | None = None
         keep = False
+        if self._plan.takes_over:
+            self._note("reopened", "a new session for the queries that were left when the peer ended the one before")
         try:
             try:
                 await self._hold()
@@ -106,12 +128,19 @@ class SessionRunner:
                 if not self._said or self._said not in str(exc):  # else the peer's own event stands there already
                     now_ns = self._rig.clock.now_ns()
                     self._sink(PeerError(t_ns=now_ns, code=exc.code or exc.kind, message=str(exc), fatal=True))
-            self._not_run(str(error) if error else self._gone)
+            if error is None:
+                rest = self._move(self._leaving or self._gone)
+            self._not_run(str(error) if error else self._leaving or self._gone, rest)
             keep = True
         finally:
             await asyncio.shield(recorder.close(self._number, keep=keep))
         return SessionResult(
-            plan=self._plan, outcomes=tuple(self._outcomes), reason=str(error) if error else self._gone, error=error
+            plan=self._plan,
+            outcomes=tuple(self._outcomes),
+            reason=str(error) if error else self._gone,
+            error=error,
+            rest=rest,
+            resume_ns=self._resume_ns,
         )
 
     async def _hold(self) -> None:
@@ -135,13 +164,15 @@ class SessionRunner:
         try:
             self._ping(connection)
             for turn, query in enumerate(self._queries):
-                if self._gone:
+                if self._gone or (turn and self._leaving):
                     break
                 await self._turn(turn, query, connection, microphone)
                 if self._fault is not None:
                     raise self._fault
                 if turn + 1 < len(self._queries) and self._watch is not None:
                     await self._listen(self._watch)
+                    if not self._leaving:
+                        await self._pause(self._resume_ns)
             await self._pause(self._rig.clock.now_ns() + self._options.linger_ms * NS_PER_MS)
         finally:
             microphone.stop()
@@ -154,7 +185,7 @@ class SessionRunner:
         limit_ns = now_ns + round(self._options.timeout_s * NS_PER_S)
         if watch.playout_end_ns > limit_ns:
             message = f"the answer plays on for more than {self._options.timeout_s:g} s; the next turn interrupts it"
-            self._sink(Note(t_ns=now_ns, code="long_answer", message=message))
+            self._note("long_answer", message)
         await self._pause(min(max(watch.playout_end_ns, now_ns), limit_ns) + TURN_GAP_MS * NS_PER_MS)
 
     async def _turn(self, turn: int, query: Query, connection: Connection, microphone: Microphone) -> None:
@@ -253,6 +284,7 @@ class SessionRunner:
         if isinstance(event, PeerError) and event.fatal:
             self._said = event.message
         self._rig.recorder.append(self._number, event)
+        self._heed(event)
         if isinstance(event, ConnectionClosed) and event.by != "us" and not self._gone:
             self._gone = event.reason or f"closed by {event.by}" + (f" ({event.code})" if event.code else "")
             self._changed.set()
@@ -260,6 +292,22 @@ class SessionRunner:
             self._watch.take(event)
             if self._watch.outcome is not None or self._watch.failing_ns is not None:
                 self._changed.set()
+
+    def _heed(self, event: Event) -> None:
+        """Do as the peer asks: leave after this turn, or wait before the next."""
+        if isinstance(event, GoAway):
+            self._leaving = self._leaving or "go-away"
+        elif isinstance(event, PeerError):
+            if event.fatal:
+                self._leaving = self._leaving or f"{event.code}: {event.message}"
+            wait_s = asked_wait_s(event.code, event.message)
+            if wait_s is not None:
+                self._resume_ns = max(self._resume_ns, event.t_ns + round(wait_s * NS_PER_S))
+                if wait_s > LONGEST_WAIT_S:
+                    self._leaving = self._leaving or f"{event.code}: {event.message}"
+
+    def _note(self, code: str, message: str) -> None:
+        self._sink(Note(t_ns=self._rig.clock.now_ns(), code=code, message=message))
 
     def _failed(self, error: Exception) -> None:
         """Sending failed: the connection is gone, or (anything but a ConnectorError) we are at fault ourselves."""
@@ -280,10 +328,21 @@ class SessionRunner:
         next_ns = self._rig.clock.now_ns() + PING_NS
         self._ping_deadline = self._rig.pacer.call_at(next_ns, lambda: self._ping(connection))
 
-    def _not_run(self, reason: str) -> None:
+    def _move(self, why: str) -> SessionPlan | None:
+        """The queries that the peer, by ending the session, left unsaid; at least one counts as its victim."""
+        done = max(1, len(self._outcomes))
+        if not why or done >= len(self._queries):
+            return None
+        self._note("reopened", f"the peer ended the session before its last query ({why}); a new one took the rest")
+        return self._plan.rest(done)
+
+    def _not_run(self, reason: str, rest: SessionPlan | None) -> None:
+        moved = len(self._queries) - (len(rest.queries) if rest else 0)
         for turn in range(len(self._outcomes), len(self._queries)):
             self._outcomes.append("not_run")
-            self._sink(TurnEnded(t_ns=self._rig.clock.now_ns(), turn=turn, outcome="not_run", reason=reason))
+            moved_to = rest.id if rest and turn >= moved else ""
+            now_ns = self._rig.clock.now_ns()
+            self._sink(TurnEnded(t_ns=now_ns, turn=turn, outcome="not_run", reason=reason, moved_to=moved_to))
 
     def _header(self) -> Header:
         peer, options, clock = self._peer, self._options, self._rig.clock

@@ -6,26 +6,40 @@ from collections.abc import Iterator
 
 from harness.core.audio import NS_PER_MS
 from harness.core.events import (
+    AudioReceived,
     CommandSent,
     InputCommitted,
     Note,
     PeerError,
     ResponseStarted,
+    RtpReceived,
+    SessionReady,
     UserSpeechStopped,
 )
+from harness.core.pace import fitting_rate, pace_of
 from harness.core.session.reader import Session
+from scoring.timing.response import responses_of
 from scoring.timing.timeline import Instant, Timeline
 
 SLOW_WORD_MS = 1000
 """A peer's word on the end of speech is usually there within its own silence time (half a second or so) of the audio
 position that it names; one that comes this much later was held back by the peer."""
 
+PACE_FACTOR = 1.25
+"""A pace that fits no usual sample rate is remarkable beyond this, either way; less may be a head start or jitter."""
+
 Remark = tuple[str, str]
 
 
 def remarks(session: Session) -> set[Remark]:
     """(code, sentence) of everything worth saying, each once a session."""
-    return {*_notes(session), *_unreadable(session), *_uncommitted(session), *_slow_word(session)}
+    return {
+        *_notes(session),
+        *_unreadable(session),
+        *_uncommitted(session),
+        *_slow_word(session),
+        *_contradicted_rate(session),
+    }
 
 
 def _notes(session: Session) -> Iterator[Remark]:
@@ -61,3 +75,40 @@ def _slow_word(session: Session) -> Iterator[Remark]:
                 "endpoint_ms holds its delay, and think_ms and an RTF from the endpoint leave it out",
             )
             return
+
+
+def _contradicted_rate(session: Session) -> Iterator[Remark]:
+    """Durations rest on the sample rate: is there a sign that it is another one? A header in the audio is one; for a
+    peer that sends in real time, a second of audio that does not take a second to come. RTP has a clock of its own."""
+    if any(True for _ in session.of(RtpReceived)):
+        return
+    declared = next((ready.output_rate_hz for ready in reversed(list(session.of(SessionReady)))), 0)
+    packets = [packet for packet in session.of(AudioReceived) if packet.samples > 0]
+    other = next((packet.rate_hz for packet in packets if declared and packet.rate_hz != declared), None)
+    if other is not None:
+        yield "rate_mismatch", f"the audio says {other} Hz, the session {declared} Hz; durations follow the audio"
+        return
+    if session.header.profile.pacing != "burst" or session.header.profile.continuous:
+        yield from _contradicted_by_pace(session, packets)
+
+
+def _contradicted_by_pace(session: Session, packets: list[AudioReceived]) -> Iterator[Remark]:
+    if session.header.profile.continuous:
+        answers = [packets]
+    else:
+        answers = [response.packets for response in responses_of(session)]
+    for answer in answers:
+        pace = pace_of(answer)
+        if pace is None:
+            continue
+        rate_hz = answer[0].rate_hz
+        fitting = fitting_rate(rate_hz, pace)
+        if fitting == rate_hz or (fitting is None and 1 / PACE_FACTOR < pace < PACE_FACTOR):
+            continue
+        fits = f"which would fit {fitting} Hz" if fitting else "which fits no usual rate"
+        yield (
+            "rate_mismatch",
+            f"a peer that is said to send in real time declared {rate_hz} Hz, and its audio came {pace:.2f} times as "
+            f"fast as it plays, {fits}: durations, stalls and RTF may be wrong",
+        )
+        return

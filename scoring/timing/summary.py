@@ -17,7 +17,7 @@ import numpy.typing as npt
 from harness.core.audibility import Audibility
 from harness.core.audio import NS_PER_MS
 from harness.core.errors import SessionFormatError
-from harness.core.events import AudioSent, LoopLag
+from harness.core.events import AudioSent, LoopLag, TurnEnded
 from harness.core.run_directory import RunInfo
 from harness.core.session.reader import Session
 from scoring.stats import RESAMPLES, SEED, Int64, Sample, describe, describe_values
@@ -48,6 +48,9 @@ class Tally:
         self.sessions = 0
         self.warmups = 0
         self.dropped = 0
+        self.seen: set[str] = set()
+        self.moved: set[str] = set()
+        """Sessions that took over from others which their peer ended too soon."""
         self._late: list[Int64] = []
         self._lag: list[Int64] = []
         self._notes: Counter[tuple[str, str]] = Counter()
@@ -55,6 +58,8 @@ class Tally:
 
     def take(self, session: Session) -> None:
         """Count one session; a warm-up is counted as such and in no figure."""
+        self.seen.add(session.header.session)
+        self.moved |= {event.moved_to for event in session.of(TurnEnded) if event.moved_to}
         if session.header.warmup:
             self.warmups += 1
             return
@@ -235,8 +240,8 @@ def by_language(rows: Sequence[Row], metrics: Sequence[Metric]) -> dict[str, dic
 
 
 def missing_sessions(info: RunInfo | None, tally: Tally) -> int:
-    """Sessions that were planned and are not there (a run that was broken off)."""
-    return max(0, len(info.planned) - tally.sessions - tally.warmups) if info else 0
+    """Sessions that were planned, or were to take over from others, and are not there (a run that was broken off)."""
+    return len({*info.planned, *tally.moved} - tally.seen) if info else 0
 
 
 def spread(values: npt.ArrayLike) -> dict[str, Any]:

@@ -92,6 +92,7 @@ def turns_of(recording: Recording) -> list[Turn]:
     turns = [_turn(recording, started, marks, index) for index in range(len(started))]
     seen = {event.turn for event in started}
     ended = {event.turn: event for event in session.of(TurnEnded)}
+    seen |= {event.turn for event in session.of(TurnEnded) if event.moved_to}  # its row stands in that session
     never = [number for number in range(len(session.header.queries)) if number not in seen]
     for number in never:
         turns.append(
@@ -156,7 +157,7 @@ def _anchor_packet(recording: Recording, event: TurnStarted) -> AudioSent | None
     header = recording.session.header
     if header.mode == "upload":
         return recording.packet_holding(event.clip_sample + event.clip_samples - 1)
-    look_ahead = header.config.get("encoder_lookahead_samples")
+    look_ahead = header.config.get("encoder_lookahead_samples", header.profile.encoder_lookahead_samples)
     return recording.packet_holding(event.speech_end - 1 + (look_ahead if isinstance(look_ahead, int) else 0))
 
 
