@@ -11,6 +11,7 @@ from websockets.http11 import Request
 
 from connectors.agent.knobs import Knobs
 from connectors.agent.mouth import Mouth
+from connectors.agent.rtc_routes import CALLS, OFFER, hang_up, openai_calls, small_webrtc
 from connectors.agent.shared import Shared
 from connectors.agent.wire import AgentWire
 from connectors.codecs.openai_names import Dialect
@@ -52,7 +53,12 @@ WS_ROUTES: dict[str, Factory] = {
 MOUTHS: dict[str, MouthFactory] = {}
 """For the WebSocket paths whose audio is continuous."""
 
-HTTP_ROUTES: list[tuple[str, str, Handler]] = []
+HTTP_ROUTES: list[tuple[str, str, Handler]] = [
+    ("POST", CALLS, openai_calls),
+    ("DELETE", CALLS + "/*", hang_up),
+    ("POST", CALLS + "/*", hang_up),
+    ("POST", OFFER, small_webrtc),
+]
 """(method, path, handler); a path that ends in `*` stands for all that begin with it."""
 
 

@@ -24,6 +24,7 @@ from connectors.agent.dialogue import Dialogue
 from connectors.agent.knobs import Knobs, check_knobs
 from connectors.agent.plan import Plans
 from connectors.agent.routes import MOUTHS, WS_ROUTES, find_http
+from connectors.agent.rtc_call import RtcCall
 from connectors.agent.shared import Shared
 from connectors.agent.speech import BUNDLED, Library
 from connectors.agent.truth import Truth
@@ -47,6 +48,8 @@ class Agent:
         self._quiet_gc = quiet_gc
         self._opened = 0
         self._present = 0
+        self.calls: dict[str, RtcCall] = {}
+        """WebRTC calls by number."""
 
     @property
     def clock(self) -> Clock:
@@ -208,6 +211,8 @@ async def serve(
         agent.ca = certificate.ca if certificate else None
         yield agent
     finally:
+        for call in list(agent.calls.values()):
+            await call.closed()
         listening.close()
         await listening.wait_closed()
         await http.shutdown(CLOSE_TIMEOUT_S)

@@ -106,8 +106,8 @@ class OpenAIEvents(ServerEvents):
         self._made = 0
 
     def of_turn(self, turn: int) -> OpenAIEvents:
-        events = OpenAIEvents(self._dialect, event_prefix=f"event_r{turn}_")
-        events.name, events.continuous, events.mouth_rate_hz = self.name, self.continuous, self.mouth_rate_hz
+        events = type(self)(self._dialect, event_prefix=f"event_r{turn}_")
+        events.name = self.name
         return events
 
     def session(self, phase: Literal["created", "updated"], session: dict[str, Any]) -> list[bytes]:
