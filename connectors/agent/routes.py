@@ -10,6 +10,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 from websockets.http11 import Request
 
 from connectors.agent.knobs import Knobs
+from connectors.agent.moshi import moshi, moshi_mouth
 from connectors.agent.mouth import Mouth
 from connectors.agent.rtc_routes import CALLS, OFFER, hang_up, openai_calls, small_webrtc
 from connectors.agent.shared import Shared
@@ -47,10 +48,13 @@ def openai_realtime(number: int, request: Request, knobs: Knobs) -> OpenAIRealti
 
 WS_ROUTES: dict[str, Factory] = {
     "/v1/realtime": openai_realtime,
+    "/api/chat": moshi,
 }
 """By path, without a slash at its end."""
 
-MOUTHS: dict[str, MouthFactory] = {}
+MOUTHS: dict[str, MouthFactory] = {
+    "/api/chat": moshi_mouth,
+}
 """For the WebSocket paths whose audio is continuous."""
 
 HTTP_ROUTES: list[tuple[str, str, Handler]] = [

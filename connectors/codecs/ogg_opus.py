@@ -104,17 +104,19 @@ class OggOpusEncoder:
 class OggOpusDecoder:
     """Turns the bytes of one Ogg-Opus stream, in pieces cut anywhere, into PCM16 mono at `rate_hz`.
 
-    The pre-skip is taken off. skipped: samples at `rate_hz` taken off so far (with those that the filter holds back,
-    always 16 below 48 kHz), so every decoded packet's samples count in `push` or here. errors: packets that are no
-    Opus. lost_bytes: what could not be used. broken: nothing more will come out. Not applied: the output gain (0 in
-    every live stream), end trimming. A new stream that follows the first (chained) is taken up with its own header.
+    The pre-skip is taken off, unless `trim` is False (Kyutai's servers leave it in). skipped: samples at `rate_hz`
+    taken off so far (with those that the filter holds back, always 16 below 48 kHz), so every decoded packet's samples
+    count in `push` or here. errors: packets that are no Opus. lost_bytes: what could not be used. broken: nothing more
+    will come out. Not applied: the output gain (0 in every live stream), end trimming. A new stream that follows the
+    first (chained) is taken up with its own header.
     Raises ValueError for a rate that Opus has not; nothing that is pushed raises.
     """
 
-    def __init__(self, rate_hz: int) -> None:
+    def __init__(self, rate_hz: int, *, trim: bool = True) -> None:
         if rate_hz not in RATES_HZ:
             raise ValueError(f"Opus has no rate of {rate_hz} Hz")
         self.rate_hz = rate_hz
+        self._trims = trim
         self.skipped = 0
         self.errors = 0
         self._reader = OggReader()
@@ -175,7 +177,8 @@ class OggOpusDecoder:
         self._serial, self._headers = packet.serial, 1
         self._codec = _context("r", OPUS_RATE_HZ)
         self._down = _Decimator(OPUS_RATE_HZ // self.rate_hz)
-        self._to_skip = self._down.delay + int(_HEAD.unpack_from(data)[3]) * self.rate_hz // OPUS_RATE_HZ
+        if self._trims:
+            self._to_skip = self._down.delay + int(_HEAD.unpack_from(data)[3]) * self.rate_hz // OPUS_RATE_HZ
 
     def _trim(self, samples: NDArray[np.int16]) -> bytes:
         out = self._down.push(samples)

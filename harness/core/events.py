@@ -215,6 +215,28 @@ class RtpReceived(Received, frozen=True, kw_only=True, tag="rtp_received"):
     marker: bool = False
 
 
+class RtpBuffered(Event, frozen=True, kw_only=True, tag="rtp_buffered"):
+    """What our receiver did with a session's RTP audio, once, at its end. No arrival stamp has any of this in it.
+
+    wait_ns: how long a packet waits at most for one that is missing before it. lost: given up; late: came after that;
+    reordered: came out of order, in time. held_ns, max_held_ns: waiting of the delivered packets, summed and the
+    longest. filled_samples: silence put into gaps; skipped_samples: packets without sound left out to catch up.
+    """
+
+    wait_ns: int
+    received: int
+    delivered: int = 0
+    lost: int = 0
+    late: int = 0
+    duplicates: int = 0
+    reordered: int = 0
+    held_ns: int = 0
+    max_held_ns: int = 0
+    unreadable: int = 0
+    filled_samples: int = 0
+    skipped_samples: int = 0
+
+
 class AudioDone(Received, frozen=True, kw_only=True, tag="audio_done"):
     response: str = ""
 
@@ -321,6 +343,7 @@ AnyEvent = (
     | TextReceived
     | AudioReceived
     | RtpReceived
+    | RtpBuffered
     | AudioDone
     | ResponseDone
     | Interrupted

@@ -18,6 +18,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     on the wire), so `first_packet` is undefined. flush_on: event types that empty the listener's playout queue.
     text: the order of the text stream against the audio.
     chunk_ms: the chunk size that the peer wants (None: ours).
+    unit_ms: length of the units in which an input-clocked peer takes audio and gives audio (None: it has none).
+    unit_delay: units of input that it takes before the first unit of its output.
+    encoder_lookahead_samples: how far user audio lies behind in its encoded packets, at the input rate.
     """
 
     pacing: Pacing = "burst"
@@ -26,6 +29,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     input_rate_hz: int = 24_000
     output_rate_hz: int = 24_000
     chunk_ms: int | None = None
+    unit_ms: int | None = None
+    unit_delay: int = 0
+    encoder_lookahead_samples: int = 0
     flush_on: tuple[str, ...] = ("user_speech_started", "interrupted")
     text: Literal["none", "before_audio", "with_audio", "text_after_audio"] = "before_audio"
     user_transcript: bool = False
