@@ -48,4 +48,8 @@ def test_it_scores_as_it_did(session: Session):
     rows = msgspec.json.decode(msgspec.json.encode(session_rows(session)))
     assert len(rows) == len(stored) == 2
     for row, old in zip(rows, stored, strict=True):
+        # Metrics that came later are columns of their own, and have reasons of their own.
+        known = {*old, *old["anchors"], "status"}
+        row["reasons"] = {name: why for name, why in row["reasons"].items() if name in known}
+        row["undefined"] = [name for name in row["undefined"] if name in known]
         assert {name: row.get(name) for name in old} == old
