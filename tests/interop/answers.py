@@ -1,0 +1,30 @@
+"""What the embedded agent told of itself while other software talked to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from connectors.agent import Agent
+from tests.connectors.agent.talk import MANIFEST
+
+
+def texts(agent: Agent) -> list[str]:
+    """The words of each answer that the agent began, in order."""
+    return [MANIFEST[record["answer"]]["text"] for record in agent.truth.records("response")]
+
+
+def errors(agent: Agent) -> list[str]:
+    """Codes of the errors that the agent answered with."""
+    return [record["code"] for record in agent.truth.records("error")]
+
+
+def written(agent: Agent) -> list[int]:
+    """Samples that the agent wrote for each answer, in order of the answers."""
+    writes = agent.truth.records("write")
+    responses = [record["response"] for record in agent.truth.records("response")]
+    return [sum(each["samples"] for each in writes if each["response"] == response) for response in responses]
+
+
+def ends(agent: Agent) -> list[dict[str, Any]]:
+    """How each answer ended."""
+    return agent.truth.records("done")
