@@ -10,10 +10,12 @@ from harness.core.events import AudioReceived
 
 LEAST_NS = 2 * NS_PER_S
 """Less audio tells nothing: network jitter and a head start weigh too much."""
-STEP_NS = NS_PER_S // 2
-"""Distance of the packets that are compared: far above jitter, and short enough for a stall to touch few pairs."""
+STEPS = 4
+"""The packets that are compared lie a quarter of the audio apart: far above jitter, and a stall touches few pairs."""
 LEAST_PAIRS = 3
 RATES_HZ = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
+FACTOR = 1.25
+"""A pace that fits no usual sample rate is remarkable beyond this, either way; less may be a head start or jitter."""
 NEAR = 0.03
 """How near the implied rate must lie to one of `RATES_HZ`; the closest two differ by a tenth."""
 
@@ -21,7 +23,7 @@ NEAR = 0.03
 def pace_of(packets: Sequence[AudioReceived]) -> float | None:
     """Seconds of audio for each second in which they came: 1 for a peer that sends in real time.
 
-    packets: of one answer, in order of arrival. The median over pairs of packets `STEP_NS` apart, so that a head
+    packets: of one answer, in order of arrival. The median over pairs of packets some way apart, so that a head
     start, a stall and the burst after it do not move it; infinite when everything came at once. None for less than two
     seconds of audio, or too few packets.
     """
@@ -39,7 +41,7 @@ def pace_of(packets: Sequence[AudioReceived]) -> float | None:
     other = 0
     for index, arrival in enumerate(arrivals):
         other = max(other, index + 1)
-        while other < len(arrivals) and played_ns[other] - played_ns[index] < STEP_NS:
+        while other < len(arrivals) and played_ns[other] - played_ns[index] < total_ns // STEPS:
             other += 1
         if other == len(arrivals):
             break
@@ -61,3 +63,9 @@ def fitting_rate(declared_hz: int, pace: float) -> int | None:
     implied = declared_hz * pace
     nearest = min((declared_hz, *RATES_HZ), key=lambda rate: abs(rate - implied))
     return nearest if abs(nearest - implied) <= NEAR * nearest else None
+
+
+def is_plausible(declared_hz: int, pace: float) -> bool:
+    """Whether a peer that sends in real time may well have meant the rate that it declared."""
+    fitting = fitting_rate(declared_hz, pace)
+    return fitting == declared_hz or (fitting is None and 1 / FACTOR < pace < FACTOR)

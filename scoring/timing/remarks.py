@@ -16,7 +16,7 @@ from harness.core.events import (
     SessionReady,
     UserSpeechStopped,
 )
-from harness.core.pace import fitting_rate, pace_of
+from harness.core.pace import fitting_rate, is_plausible, pace_of
 from harness.core.session.reader import Session
 from scoring.timing.response import responses_of
 from scoring.timing.timeline import Instant, Timeline
@@ -24,9 +24,6 @@ from scoring.timing.timeline import Instant, Timeline
 SLOW_WORD_MS = 1000
 """A peer's word on the end of speech is usually there within its own silence time (half a second or so) of the audio
 position that it names; one that comes this much later was held back by the peer."""
-
-PACE_FACTOR = 1.25
-"""A pace that fits no usual sample rate is remarkable beyond this, either way; less may be a head start or jitter."""
 
 Remark = tuple[str, str]
 
@@ -99,12 +96,10 @@ def _contradicted_by_pace(session: Session, packets: list[AudioReceived]) -> Ite
         answers = [response.packets for response in responses_of(session)]
     for answer in answers:
         pace = pace_of(answer)
-        if pace is None:
+        if pace is None or is_plausible(answer[0].rate_hz, pace):
             continue
         rate_hz = answer[0].rate_hz
         fitting = fitting_rate(rate_hz, pace)
-        if fitting == rate_hz or (fitting is None and 1 / PACE_FACTOR < pace < PACE_FACTOR):
-            continue
         fits = f"which would fit {fitting} Hz" if fitting else "which fits no usual rate"
         yield (
             "rate_mismatch",
