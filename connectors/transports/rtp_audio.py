@@ -1,0 +1,156 @@
+"""The receiving side of an audio track: RTP packets in, ordered, decoded, and handed on with their arrival instants.
+
+Stands in the place of aiortc's jitter buffer, which adds 80 ms and 200 more for good after one loss. Rules:
+- an `AudioReceived` has the instant at which its packet's datagram was read, however long it waited for another;
+- a gap (lost packets, or a sender that paused) is filled with silence that takes up the gap's own time: it has no
+  bytes on the wire (`wire_bytes` 0) and its instant is the gap's begin;
+- a listener who has fallen behind (a packet was late, the rest came on time) catches up as every WebRTC receiver does:
+  packets without sound are left out until he is behind by less than one. What was left out is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+
+from connectors.codecs.opus import RATE_HZ, OpusDecoder
+from connectors.transports.reorder import Arrived, ReorderBuffer
+from connectors.transports.rtp_stamp import DatagramStamps
+from harness.core.audio import NS_PER_MS, PCM16_BYTES, ns_to_samples, samples_to_ns
+from harness.core.clock import Clock
+from harness.core.connector import Sink
+from harness.core.events import AudioReceived, RtpBuffered, RtpReceived
+
+LONGEST_GAP_S = 10
+"""A longer one is no gap: the sender began a new clock."""
+CLOCK_SLACK_NS = 100 * NS_PER_MS
+"""How much longer than the time that passed a gap may be; beyond, the timestamps jumped and nothing is missing."""
+SOUNDLESS = 104
+"""Peak below which a packet has no sound: -50 dBFS, 10 dB below what counts as audible."""
+
+
+class RtpAudio:
+    """One track's audio, for one session. `stop` hands over what still waits and says how it went."""
+
+    def __init__(self, stamps: DatagramStamps, clock: Clock, sink: Sink, wait_ns: int) -> None:
+        self._stamps = stamps
+        self._clock = clock
+        self._sink = sink
+        self._buffer = ReorderBuffer(wait_ns)
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._decoder = OpusDecoder()
+        self._ssrc: int | None = None
+        self._due = 0
+        """Timestamp at which the next packet should begin."""
+        self._last_ns = 0
+        self._heard_ns = 0
+        """When a listener without a buffer has heard everything so far."""
+        self._filled = self._skipped = self._unreadable = 0
+
+    def add(self, packet: Any) -> tuple[bool, None]:
+        """aiortc's receiver calls this for every packet that was decrypted; there is never a frame for its decoder."""
+        t_ns = self._stamps.read_ns or self._clock.now_ns()
+        self._sink(
+            RtpReceived(
+                t_ns=t_ns,
+                wire_bytes=self._stamps.read_bytes,
+                ssrc=packet.ssrc,
+                sequence=packet.sequence_number,
+                timestamp=packet.timestamp,
+                payload_type=packet.payload_type,
+                marker=bool(packet.marker),
+            )
+        )
+        arrived = Arrived(
+            t_ns, packet.ssrc, packet.sequence_number, packet.timestamp, packet.payload, self._stamps.read_bytes
+        )
+        for ready in self._buffer.push(arrived):
+            self._hear(ready)
+        self._wait()
+        return False, None
+
+    def stop(self) -> None:
+        """Nothing more will come."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now_ns = self._clock.now_ns()
+        for ready in self._buffer.flush(now_ns):
+            self._hear(ready)
+        counts = self._buffer.counts
+        if not counts.received:
+            return
+        self._sink(
+            RtpBuffered(
+                t_ns=now_ns,
+                wait_ns=self._buffer.wait_ns,
+                received=counts.received,
+                delivered=counts.delivered,
+                lost=counts.lost,
+                late=counts.late,
+                duplicates=counts.duplicates,
+                reordered=counts.reordered,
+                held_ns=counts.held_ns,
+                max_held_ns=counts.max_held_ns,
+                unreadable=self._unreadable,
+                filled_samples=self._filled,
+                skipped_samples=self._skipped,
+            )
+        )
+
+    def _wait(self) -> None:
+        """One timer for the packet that is missing. It may be late by some milliseconds, and moves no stamp."""
+        deadline_ns = self._buffer.deadline_ns
+        if deadline_ns is None or self._timer is not None:
+            return
+        delay_s = max(0, deadline_ns - self._clock.now_ns()) / 1e9
+        self._timer = self._loop.call_later(delay_s, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        for ready in self._buffer.expire(self._clock.now_ns()):
+            self._hear(ready)
+        self._wait()
+
+    def _hear(self, packet: Arrived) -> None:
+        """Decode one packet, in its turn."""
+        if packet.ssrc != self._ssrc:
+            self._ssrc, self._decoder = packet.ssrc, OpusDecoder()
+            self._due = packet.timestamp
+        pcm = self._decoder.decode(packet.payload) if packet.payload else b""
+        if pcm is None:
+            self._unreadable += 1
+            return
+        if not pcm:
+            return
+        self._fill(packet)
+        samples = len(pcm) // PCM16_BYTES
+        self._due = (packet.timestamp + samples) % 2**32
+        self._last_ns = packet.t_ns
+        if self._heard_ns - packet.t_ns >= samples_to_ns(samples, RATE_HZ) and _soundless(pcm):
+            self._skipped += samples
+            return
+        self._emit(packet.t_ns, pcm, packet.wire_bytes)
+
+    def _fill(self, packet: Arrived) -> None:
+        """Silence for the time between the packet before and this one."""
+        gap = (packet.timestamp - self._due + 2**31) % 2**32 - 2**31
+        if not 0 < gap <= LONGEST_GAP_S * RATE_HZ or not self._last_ns:
+            return
+        if gap > ns_to_samples(max(0, packet.t_ns - self._last_ns) + CLOCK_SLACK_NS, RATE_HZ):
+            return
+        self._filled += gap
+        self._emit(packet.t_ns - samples_to_ns(gap, RATE_HZ), bytes(gap * PCM16_BYTES), 0)
+
+    def _emit(self, t_ns: int, pcm: bytes, wire_bytes: int) -> None:
+        samples = len(pcm) // PCM16_BYTES
+        self._heard_ns = max(self._heard_ns, t_ns) + samples_to_ns(samples, RATE_HZ)
+        self._sink(AudioReceived(t_ns=t_ns, wire_bytes=wire_bytes, samples=samples, rate_hz=RATE_HZ, pcm=pcm))
+
+
+def _soundless(pcm: bytes) -> bool:
+    samples = np.frombuffer(pcm, dtype="<i2")
+    return int(samples.min()) > -SOUNDLESS and int(samples.max()) < SOUNDLESS

@@ -1,0 +1,123 @@
+"""The HTTP requests that set up and end a WebRTC call: one connection each, its steps stamped, no redirects."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from connectors.transports.proxy import OnPhase, find_proxy
+from harness.core.clock import Clock
+from harness.core.errors import ConnectorError
+from harness.core.retry import read_retry_after
+
+LONGEST_ANSWER = 1 << 20
+"""Bytes of a reply that are read; an SDP has some thousand."""
+HINTS = {
+    401: "the key is wrong or missing",
+    403: "the key may not use this",
+    404: "no such path or model",
+    429: "rate limit reached",
+}
+
+
+class Reply(NamedTuple):
+    """headers: names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+async def request(
+    method: str,
+    url: str,
+    *,
+    clock: Clock,
+    headers: Mapping[str, str],
+    data: bytes | aiohttp.FormData | None = None,
+    tls: ssl.SSLContext | None = None,
+    on_phase: OnPhase = lambda phase, t_ns: None,
+    timeout_s: float = 30.0,
+) -> Reply:
+    """Send one request and read the reply; on_phase hears of dns, tcp or tls. Raises ConnectorError, also for a status
+    that is no success."""
+    parts = urlsplit(url)
+    secure = parts.scheme == "https"
+    host, port = parts.hostname or "", parts.port or (443 if secure else 80)
+    proxy = find_proxy(host, port, secure=secure)
+    through: dict[str, Any] = {}
+    if proxy is not None:
+        through["proxy"] = f"http://{f'[{proxy.host}]' if ':' in proxy.host else proxy.host}:{proxy.port}"
+        if proxy.authorization:
+            through["proxy_headers"] = {"Proxy-Authorization": proxy.authorization}
+    try:
+        async with (
+            asyncio.timeout(timeout_s),
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(force_close=True, ssl=tls if tls is not None else True),
+                trace_configs=[_trace(clock, on_phase, secure)],
+                timeout=aiohttp.ClientTimeout(total=None),
+            ) as session,
+            session.request(method, url, headers=headers, data=data, allow_redirects=False, **through) as response,
+        ):
+            body = await _read(response)
+            status = response.status
+            said = {name.lower(): value for name, value in response.headers.items()}
+    except TimeoutError as exc:
+        raise ConnectorError(
+            f"{host}:{port} did not answer within {timeout_s:g} s", kind="timeout", retryable=True
+        ) from exc
+    except (aiohttp.ClientError, OSError, ValueError) as exc:
+        raise ConnectorError(f"{host}:{port}: {_plain(exc)}", kind="connect", retryable=True) from exc
+    if not 200 <= status < 300:
+        raise _refused(host, Reply(status, said, body))
+    return Reply(status, said, body)
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > LONGEST_ANSWER:
+            raise ValueError(f"the answer has more than {LONGEST_ANSWER} bytes")
+    return bytes(body)
+
+
+def _trace(clock: Clock, on_phase: OnPhase, secure: bool) -> aiohttp.TraceConfig:
+    trace = aiohttp.TraceConfig()
+
+    async def resolved(*_: Any) -> None:
+        on_phase("dns", clock.now_ns())
+
+    async def connected(*_: Any) -> None:
+        on_phase("tls" if secure else "tcp", clock.now_ns())
+
+    trace.on_dns_resolvehost_end.append(resolved)
+    trace.on_connection_create_end.append(connected)
+    return trace
+
+
+def _refused(host: str, reply: Reply) -> ConnectorError:
+    body = " ".join(reply.body.decode("utf-8", "replace").split())
+    said = f" ({body})" if body else ""
+    return ConnectorError(
+        f"{host}: HTTP {reply.status}, {HINTS.get(reply.status, 'refused')}{said}",
+        kind="peer",
+        retryable=reply.status == 429 or reply.status >= 500,
+        code=str(reply.status),
+        retry_after_s=read_retry_after(reply.headers.get("retry-after")),
+    )
+
+
+def _plain(exc: BaseException) -> str:
+    cause = getattr(exc, "os_error", exc)
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused, nothing listens there"
+    if isinstance(exc, aiohttp.ClientConnectorCertificateError):
+        return f"TLS failed: {exc.certificate_error}; --set ca=FILE trusts a certificate of your own"
+    return " ".join((getattr(cause, "strerror", None) or str(exc)).split()) or type(exc).__name__
