@@ -10,12 +10,12 @@ from harness.core.events import Event
 Message = str | bytes
 """One message of the wire: text as str, binary as bytes."""
 
-Opening = Literal["created_first", "configure_first", "handshake"]
+Opening = Literal["created_first", "created_only", "configure_first", "configure_only", "handshake"]
 """How a session is set up.
 
-created_first: the peer says that the session exists, we send the settings, it confirms them. configure_first: the
-settings are our first message, any `SessionReady` confirms them. handshake: the peer's word alone is enough; its
-settings went with the address.
+created_first: the peer says that the session exists, we send the settings, it confirms them. created_only: it never
+confirms them. configure_first: the settings are our first message, any `SessionReady` confirms them. configure_only:
+the peer says nothing at all. handshake: the peer's word alone is enough; its settings went with the address.
 """
 
 

@@ -18,7 +18,11 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 
 
 class AudioDelta(Frame, frozen=True, kw_only=True, tag="response.output_audio.delta"):
-    delta: bytes
+    """Its bytes stand in one of two fields, by dialect (section 5.2). sample_rate_hz: of this packet, if it says."""
+
+    delta: bytes | None = None
+    audio: bytes | None = None
+    sample_rate_hz: Any = None
     response_id: str | None = None
     item_id: str | None = None
 
@@ -55,12 +59,37 @@ class AudioDoneBeta(AudioDone, frozen=True, kw_only=True, tag="response.audio.do
     pass
 
 
+class TranscriptionDelta(Frame, frozen=True, kw_only=True, tag="transcription.delta"):
+    """The answer's text in the handshake without a session object (section 5.2)."""
+
+    delta: str
+
+
 class SessionCreated(Frame, frozen=True, kw_only=True, tag="session.created"):
-    session: dict[str, Any]
+    """id: of servers that send no session object (section 5.1)."""
+
+    session: dict[str, Any] | None = None
+    id: str | None = None
 
 
 class SessionUpdated(Frame, frozen=True, kw_only=True, tag="session.updated"):
     session: dict[str, Any]
+
+
+class ConversationCreated(Frame, frozen=True, kw_only=True, tag="conversation.created"):
+    pass
+
+
+class SessionFinished(Frame, frozen=True, kw_only=True, tag="session.finished"):
+    """The peer has ended the session (section 4.5); others say closed or expired (section 5.3)."""
+
+
+class SessionClosed(SessionFinished, frozen=True, kw_only=True, tag="session.closed"):
+    pass
+
+
+class SessionExpired(SessionFinished, frozen=True, kw_only=True, tag="session.expired"):
+    pass
 
 
 class SpeechStarted(Frame, frozen=True, kw_only=True, tag="input_audio_buffer.speech_started"):
@@ -87,10 +116,27 @@ class UserCompleted(Frame, frozen=True, kw_only=True, tag="conversation.item.inp
     item_id: str | None = None
 
 
+class UserUpdated(Frame, frozen=True, kw_only=True, tag="conversation.item.input_audio_transcription.updated"):
+    """All that was understood so far, not an addition (section 4.3)."""
+
+    transcript: str | None = None
+    delta: str | None = None
+    item_id: str | None = None
+
+
+class UserSegment(Frame, frozen=True, kw_only=True, tag="conversation.item.input_audio_transcription.segment"):
+    text: str
+    item_id: str | None = None
+
+
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
     type: str | None = None
     code: str | int | None = None
     message: str | None = None
+
+
+class UserFailed(Frame, frozen=True, kw_only=True, tag="conversation.item.input_audio_transcription.failed"):
+    error: ErrorBody | str | None = None
 
 
 class StatusDetails(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +156,23 @@ class ResponseCreated(Frame, frozen=True, kw_only=True, tag="response.created"):
 
 
 class ResponseDone(Frame, frozen=True, kw_only=True, tag="response.done"):
+    """usage: where some put it (section 4.3)."""
+
     response: Response
+    usage: dict[str, Any] | None = None
+
+
+class ResponseCancelled(Frame, frozen=True, kw_only=True, tag="response.cancelled"):
+    response: Response | None = None
+    response_id: str | None = None
+
+
+class ResponseCanceled(ResponseCancelled, frozen=True, kw_only=True, tag="response.canceled"):
+    pass
+
+
+class InterruptedByVad(Frame, frozen=True, kw_only=True, tag="unmute.interrupted_by_vad"):
+    pass
 
 
 class OutputItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +205,14 @@ class BufferCleared(BufferEvent, frozen=True, kw_only=True, tag="output_audio_bu
 
 
 class ErrorFrame(Frame, frozen=True, kw_only=True, tag="error"):
-    error: ErrorBody
+    """Some write the text as a plain string, with the code beside it (section 5.1)."""
+
+    error: ErrorBody | str
+    code: str | int | None = None
+
+
+class Warned(Frame, frozen=True, kw_only=True, tag="warning"):
+    warning: ErrorBody | str | None = None
 
 
 AnyFrame = (
@@ -155,21 +224,33 @@ AnyFrame = (
     | TranscriptDeltaBeta
     | AudioDone
     | AudioDoneBeta
+    | TranscriptionDelta
     | SessionCreated
     | SessionUpdated
+    | ConversationCreated
+    | SessionFinished
+    | SessionClosed
+    | SessionExpired
     | SpeechStarted
     | SpeechStopped
     | Committed
     | UserDelta
     | UserCompleted
+    | UserUpdated
+    | UserSegment
+    | UserFailed
     | ResponseCreated
     | ResponseDone
+    | ResponseCancelled
+    | ResponseCanceled
+    | InterruptedByVad
     | OutputItemAdded
     | ArgumentsDone
     | BufferEvent
     | BufferStopped
     | BufferCleared
     | ErrorFrame
+    | Warned
 )
 
 

@@ -1,6 +1,7 @@
-"""The two dialects of the OpenAI Realtime protocol as data: names that differ between GA and beta, nothing else.
+"""The two sets of names of the OpenAI Realtime protocol as data: what differs between GA and beta, nothing else.
 
-Source: protocol sheet, section 1.9. Names that are the same in both stand where they are used.
+Source: protocol sheet, section 1.9. Names that are the same in both stand where they are used. Which service speaks
+which stands in `openai_dialects`.
 """
 
 from __future__ import annotations
@@ -66,6 +67,13 @@ BETA = Names(
 NAMES: dict[Dialect, Names] = {"ga": GA, "beta": BETA}
 
 FATAL_CODES = frozenset(
-    {"session_expired", "session_limit_reached", "invalid_api_key", "beta_api_shape_disabled", "model_not_found"}
+    {
+        "session_expired",
+        "session_limit_reached",
+        "invalid_api_key",
+        "beta_api_shape_disabled",
+        "model_not_found",
+        "model_load_error",
+    }
 )
-"""Errors after which the peer closes; most others leave the session open (section 1.10)."""
+"""Errors after which the peer closes; most others leave the session open (sections 1.10, 5.7)."""

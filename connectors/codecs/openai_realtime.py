@@ -1,8 +1,8 @@
 """OpenAI Realtime as a client sees it: server frames in, events out; commands in, client frames out.
 
-Sans-IO: the arrival instants are arguments. Frames of both dialects are understood whatever the session's own is,
-since compatible servers mix them; what is sent keeps to one dialect. Nothing that a peer sends raises.
-Source: protocol sheet, sections 1 and 4.
+Sans-IO: the arrival instants are arguments. Frames with GA and with beta names are understood whatever the session's
+own dialect is, since compatible servers mix them; what is sent keeps to the dialect. Nothing that a peer sends raises.
+Source: protocol sheet, sections 1, 4 and 5.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ import msgspec
 from connectors.codecs import openai_frames as frames
 from connectors.codecs.bounds import carried, name, whole
 from connectors.codecs.client import Message, Opening
-from connectors.codecs.openai_names import FATAL_CODES, NAMES, Dialect
-from connectors.codecs.openai_session import PCM_NAMES, TRANSCRIPTION_MODELS, configure_session, declared
-from connectors.codecs.pcm_stream import PcmStream
+from connectors.codecs.openai_audio import AudioDown, audio_down, audio_up
+from connectors.codecs.openai_dialects import Dialect, dialect_of
+from connectors.codecs.openai_names import FATAL_CODES, NAMES
+from connectors.codecs.openai_session import PCM_NAMES, READABLE_NAMES, configure_session, declared
+from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ
 from harness.core import commands
 from harness.core.audio import PCM16_BYTES
 from harness.core.commands import Command
+from harness.core.errors import ConfigError
 from harness.core.events import (
     AudioDone,
     AudioReceived,
     Event,
+    GoAway,
     InputCommitted,
     Interrupted,
+    Note,
     PeerError,
     PlaybackState,
     RawReceived,
@@ -40,7 +45,6 @@ from harness.core.events import (
     UserTranscript,
 )
 
-DEFAULT_RATE_HZ = 24_000
 UNREADABLE = "unreadable"
 REMEMBERED = 1_000
 """Unfinished streams of audio, and names of tool calls, that are kept at most: the oldest go first."""
@@ -59,26 +63,34 @@ class _Arrival(NamedTuple):
 class OpenAIRealtimeClient:
     """One session's codec; keeps the odd bytes, the declared output rate and the names of tool calls.
 
-    input_rate_hz, output_rate_hz: what is asked for in GA, and what counts until the peer declares a rate.
+    dialect: a row of `openai_dialects`, or its name. input_rate_hz, output_rate_hz: what is asked for (0: the
+    dialect's default); the output rate counts until the peer declares one. binary: audio as binary messages.
     """
-
-    opening: Opening = "created_first"
 
     def __init__(
         self,
-        dialect: Dialect = "ga",
+        dialect: str | Dialect = "ga",
         *,
-        input_rate_hz: int = DEFAULT_RATE_HZ,
-        output_rate_hz: int = DEFAULT_RATE_HZ,
+        input_rate_hz: int = 0,
+        output_rate_hz: int = 0,
         transcription_model: str | None = None,
+        binary: bool = False,
     ) -> None:
-        self._dialect = dialect
-        self._input_rate_hz = input_rate_hz
-        self._asked_output_rate_hz = output_rate_hz
-        self._transcription_model = transcription_model or TRANSCRIPTION_MODELS[dialect]
-        self._output_rate_hz = output_rate_hz
-        self._streams: dict[tuple[str, str], PcmStream] = {}
+        row = self._dialect = dialect_of(dialect)
+        self.opening: Opening = row.opening
+        self._input_rate_hz = input_rate_hz or row.input_rates_hz[0]
+        self._asked_output_rate_hz = self._output_rate_hz = output_rate_hz or row.output_rates_hz[0]
+        self._transcription_model = transcription_model
+        self._binary = binary
+        self._up = audio_up(row.coding_in, self._input_rate_hz)
+        # An Ogg stream goes on from answer to answer; PCM begins anew with each.
+        self._whole = audio_down(row.coding_out, self._output_rate_hz) if row.coding_out == "ogg_opus" else None
+        self._streams: dict[tuple[str, str], AudioDown] = {}
         self._tools: dict[str, str] = {}
+        self._response = ""
+        self._cut = False
+        self._created = False
+        self._speaking = False
         self._sent = 0
 
     @property
@@ -96,82 +108,157 @@ class OpenAIRealtimeClient:
         """
         length = len(data) if isinstance(data, bytes) or data.isascii() else len(data.encode("utf-8", "replace"))
         arrival = _Arrival(t_ns, first_byte_ns, length)
+        if self._binary and not is_text and isinstance(data, bytes):
+            return [self._audio(data, self._response, "", 0, arrival)]
         frame = frames.read(data)
         if isinstance(frame, frames.AudioDelta):
-            return [self._audio(frame, arrival)]
+            return [self._delta(frame, arrival)]
         if isinstance(frame, frames.Unreadable):
             return [PeerError(code=UNREADABLE, message=frame.reason, **arrival._asdict())]
         if isinstance(frame, frames.Other):
             return [RawReceived(name=name(frame.name), **arrival._asdict())]
         return _HANDLERS[type(frame)](self, frame, arrival._asdict())
 
-    def _audio(self, frame: frames.AudioDelta, arrival: _Arrival) -> AudioReceived:
-        response, item = name(frame.response_id), name(frame.item_id)
-        stream = self._streams.get((response, item))
-        if stream is None:
-            _make_room(self._streams)
-            stream = self._streams[(response, item)] = PcmStream()
-        pcm = stream.push(frame.delta)
+    def _delta(self, frame: frames.AudioDelta, arrival: _Arrival) -> Event:
+        field = self._dialect.audio_field
+        data = frame.audio if field == "audio" else frame.delta
+        if data is None:
+            why = f"{frames.name_of(frame)}: no audio in its field `{field}`"
+            return PeerError(code=UNREADABLE, message=why, **arrival._asdict())
+        return self._audio(data, name(frame.response_id), name(frame.item_id), _rate(frame.sample_rate_hz), arrival)
+
+    def _audio(self, data: bytes, response: str, item: str, rate_hz: int, arrival: _Arrival) -> AudioReceived:
+        stream = self._stream(response, item)
+        pcm = stream.push(data)
         return AudioReceived(
             t_ns=arrival.t_ns,
             first_byte_ns=arrival.first_byte_ns,
             wire_bytes=arrival.wire_bytes,
             samples=len(pcm) // PCM16_BYTES,
-            rate_hz=stream.rate_hz or self._output_rate_hz,
+            rate_hz=stream.rate_hz or rate_hz or self._output_rate_hz,
             response=response,
             item=item,
             pcm=pcm,
         )
 
-    def _text(self, frame: frames.TextDelta | frames.TranscriptDelta, at: dict[str, int]) -> list[Event]:
-        kind: Literal["text", "transcript"] = "text" if isinstance(frame, frames.TextDelta) else "transcript"
+    def _stream(self, response: str, item: str) -> AudioDown:
+        if self._whole is not None:
+            return self._whole
+        stream = self._streams.get((response, item))
+        if stream is None:
+            _make_room(self._streams)
+            stream = self._streams[(response, item)] = audio_down(self._dialect.coding_out, self._output_rate_hz)
+        return stream
+
+    def _text(self, frame: frames.TextDelta | frames.TranscriptDelta, at: dict[str, Any]) -> list[Event]:
+        kind: Literal["text", "transcript"] = "transcript"
+        if isinstance(frame, frames.TextDelta):
+            kind = self._dialect.text_kind
         return [
             TextReceived(text=frame.delta, kind=kind, response=name(frame.response_id), item=name(frame.item_id), **at)
         ]
 
-    def _session(self, frame: frames.SessionCreated | frames.SessionUpdated, at: dict[str, int]) -> list[Event]:
-        said = declared(frame.session)
+    def _transcription(self, frame: frames.TranscriptionDelta, at: dict[str, Any]) -> list[Event]:
+        if self._dialect.shape != "none":
+            return [RawReceived(name=frames.name_of(frame), **at)]
+        return [TextReceived(text=frame.delta, **at)]
+
+    def _session(self, frame: frames.SessionCreated | frames.SessionUpdated, at: dict[str, Any]) -> list[Event]:
+        said = declared(frame.session or {})
         updated = isinstance(frame, frames.SessionUpdated)
+        own = None if updated else getattr(frame, "id", None)
+        self._created = True
         if said.output_rate_hz:
             self._output_rate_hz = said.output_rate_hz
         ready: Event = SessionReady(
             phase="updated" if updated else "created",
-            peer_session=name(said.session),
+            peer_session=name(said.session or own),
             model=name(said.model),
             input_rate_hz=said.input_rate_hz,
             # A beta session names a format without a rate: PCM16 there is what the client was told to expect.
             output_rate_hz=said.output_rate_hz or (self._output_rate_hz if said.output_format in PCM_NAMES else 0),
             **at,
         )
-        if not updated or not said.output_format or said.output_format in PCM_NAMES:
+        if self._dialect.shape == "none" and frame.session is not None:
+            message = "the server has the newer handshake with a session object: take dialect=vllm-omni"
+            return [ready, Note(t_ns=at["t_ns"], code="dialect", message=message)]
+        readable = not said.output_format or said.output_format in READABLE_NAMES
+        if not updated or readable or self._dialect.coding_out == "ogg_opus":
             return [ready]
         message = f"the peer will send {name(said.output_format)}, only PCM16 can be read"
         return [ready, PeerError(code="unsupported_audio_format", message=message, fatal=True, **at)]
 
-    def _speech_started(self, frame: frames.SpeechStarted, at: dict[str, int]) -> list[Event]:
+    def _conversation_created(self, frame: frames.ConversationCreated, at: dict[str, Any]) -> list[Event]:
+        if self._created or not self._dialect.conversation_opens:
+            return [RawReceived(name=frames.name_of(frame), **at)]
+        self._created = True
+        return [SessionReady(phase="created", **at)]
+
+    def _finished(self, frame: frames.SessionFinished, at: dict[str, Any]) -> list[Event]:
+        return [GoAway(time_left_ms=0, **at)]
+
+    def _speech_started(self, frame: frames.SpeechStarted, at: dict[str, Any]) -> list[Event]:
         return [UserSpeechStarted(audio_ms=whole(frame.audio_start_ms), item=name(frame.item_id), **at)]
 
-    def _speech_stopped(self, frame: frames.SpeechStopped, at: dict[str, int]) -> list[Event]:
+    def _speech_stopped(self, frame: frames.SpeechStopped, at: dict[str, Any]) -> list[Event]:
         return [UserSpeechStopped(audio_ms=whole(frame.audio_end_ms), item=name(frame.item_id), **at)]
 
-    def _committed(self, frame: frames.Committed, at: dict[str, int]) -> list[Event]:
+    def _committed(self, frame: frames.Committed, at: dict[str, Any]) -> list[Event]:
         return [InputCommitted(item=name(frame.item_id), **at)]
 
-    def _user_delta(self, frame: frames.UserDelta, at: dict[str, int]) -> list[Event]:
+    def _user_delta(self, frame: frames.UserDelta, at: dict[str, Any]) -> list[Event]:
         return [UserTranscript(text=frame.delta, final=False, item=name(frame.item_id), **at)]
 
-    def _user_completed(self, frame: frames.UserCompleted, at: dict[str, int]) -> list[Event]:
+    def _user_completed(self, frame: frames.UserCompleted, at: dict[str, Any]) -> list[Event]:
         return [UserTranscript(text=frame.transcript, final=True, item=name(frame.item_id), **at)]
 
-    def _response_created(self, frame: frames.ResponseCreated, at: dict[str, int]) -> list[Event]:
-        return [ResponseStarted(response=name(frame.response.id), **at)]
+    def _user_updated(self, frame: frames.UserUpdated, at: dict[str, Any]) -> list[Event]:
+        text = frame.transcript if frame.transcript is not None else frame.delta or ""
+        return [UserTranscript(text=text, final=False, item=name(frame.item_id), **at)]
 
-    def _audio_done(self, frame: frames.AudioDone, at: dict[str, int]) -> list[Event]:
-        return [AudioDone(response=name(frame.response_id), **at)]
+    def _user_segment(self, frame: frames.UserSegment, at: dict[str, Any]) -> list[Event]:
+        return [UserTranscript(text=frame.text, final=False, item=name(frame.item_id), **at)]
 
-    def _response_done(self, frame: frames.ResponseDone, at: dict[str, int]) -> list[Event]:
+    def _user_failed(self, frame: frames.UserFailed, at: dict[str, Any]) -> list[Event]:
+        # Not a PeerError: the answer is not concerned.
+        note = _note("transcription_failed", "the peer could not transcribe the user", frame.error, at)
+        return [note, RawReceived(name=frames.name_of(frame), **at)]
+
+    def _warned(self, frame: frames.Warned, at: dict[str, Any]) -> list[Event]:
+        note = _note("peer_warning", "the peer warns", frame.warning, at)
+        return [note, RawReceived(name=frames.name_of(frame), **at)]
+
+    def _response_created(self, frame: frames.ResponseCreated, at: dict[str, Any]) -> list[Event]:
+        self._response, self._cut = name(frame.response.id), False
+        return [ResponseStarted(response=self._response, **at)]
+
+    def _audio_done(self, frame: frames.AudioDone, at: dict[str, Any]) -> list[Event]:
+        response = name(frame.response_id)
+        done = AudioDone(response=response, **at)
+        if self._dialect.ends_on != "audio_done":
+            return [done]
+        cut, self._cut = self._cut, False
+        self._forget(response)
+        return [done] if cut else [done, ResponseDone(response=response, **at)]
+
+    def _interrupted(self, frame: frames.InterruptedByVad, at: dict[str, Any]) -> list[Event]:
+        self._cut = True
+        reason, response = "turn_detected", self._response
+        return [
+            Interrupted(reason=reason, response=response, **at),
+            ResponseDone(response=response, status="cancelled", reason=reason, **at),
+        ]
+
+    def _response_cancelled(self, frame: frames.ResponseCancelled, at: dict[str, Any]) -> list[Event]:
+        inner = frame.response.id if frame.response else None
+        response = name(inner or frame.response_id or self._response)
+        self._forget(response)
+        return [ResponseDone(response=response, status="cancelled", reason="client_cancelled", **at)]
+
+    def _response_done(self, frame: frames.ResponseDone, at: dict[str, Any]) -> list[Event]:
         response = frame.response
         ident, status = name(response.id), name(response.status)
+        status = "cancelled" if status == "canceled" else status
         details = response.status_details or frames.StatusDetails()
         error = details.error
         reason = name(details.reason) or (_code(error) if error else "")
@@ -180,29 +267,35 @@ class OpenAIRealtimeClient:
             events.append(Interrupted(reason=reason, response=ident, **at))
         if error is not None:
             events.append(_peer_error(error, at))
-        usage = None if response.usage is None else carried(response.usage)
+        usage = frame.usage if response.usage is None else response.usage
+        usage = None if usage is None else carried(usage)
         events.append(ResponseDone(response=ident, status=status, reason=reason, usage=usage, **at))
-        self._streams = {key: stream for key, stream in self._streams.items() if key[0] != ident}
+        self._forget(ident)
         return events
 
-    def _item_added(self, frame: frames.OutputItemAdded, at: dict[str, int]) -> list[Event]:
+    def _forget(self, response: str) -> None:
+        self._streams = {key: stream for key, stream in self._streams.items() if key[0] != response}
+
+    def _item_added(self, frame: frames.OutputItemAdded, at: dict[str, Any]) -> list[Event]:
         # Some servers name the function here only, not with the arguments.
         if frame.item.call_id and frame.item.name:
             _make_room(self._tools)
             self._tools[name(frame.item.call_id)] = name(frame.item.name)
         return [RawReceived(name=frames.name_of(frame), **at)]
 
-    def _arguments_done(self, frame: frames.ArgumentsDone, at: dict[str, int]) -> list[Event]:
+    def _arguments_done(self, frame: frames.ArgumentsDone, at: dict[str, Any]) -> list[Event]:
         call = name(frame.call_id)
         return [
             ToolCall(call=call, name=name(frame.name) or self._tools.pop(call, ""), arguments=frame.arguments, **at)
         ]
 
-    def _buffer(self, frame: frames.BufferEvent, at: dict[str, int]) -> list[Event]:
+    def _buffer(self, frame: frames.BufferEvent, at: dict[str, Any]) -> list[Event]:
         state = frames.name_of(frame).rpartition(".")[2]
         return [PlaybackState(state=state, response=name(frame.response_id), **at)]
 
-    def _error(self, frame: frames.ErrorFrame, at: dict[str, int]) -> list[Event]:
+    def _error(self, frame: frames.ErrorFrame, at: dict[str, Any]) -> list[Event]:
+        if isinstance(frame.error, str):
+            return [_peer_error(frames.ErrorBody(code=frame.code, message=frame.error), at)]
         return [_peer_error(frame.error, at)]
 
     # --- client to server -----------------------------------------------------------------------------------
@@ -211,24 +304,27 @@ class OpenAIRealtimeClient:
         return []
 
     def encode(self, command: Command) -> list[Message]:
-        """Frames that carry out `command`, in order; each has an `event_id` that the peer's errors echo."""
+        """Frames that carry out `command`, in order; each has an `event_id` that the peer's errors echo.
+
+        Raises ConfigError for a command that the dialect lacks.
+        """
+        tag = str(command.__struct_config__.tag)
+        if tag in self._dialect.lacks and not (self._dialect.bracketed and tag == "create_response"):
+            raise ConfigError(f"{self._dialect.name}: the peer has no {tag.replace('_', ' ')}")
         match command:
             case commands.AppendAudio():
-                body: dict[str, Any] = {"type": "input_audio_buffer.append", "audio": command.pcm}
+                return self._append(command.pcm)
             case commands.Configure():
-                session = configure_session(
-                    command,
-                    self._dialect,
-                    input_rate_hz=self._input_rate_hz,
-                    output_rate_hz=self._asked_output_rate_hz,
-                    transcription_model=self._transcription_model,
-                )
-                body = {"type": "session.update", "session": session}
+                body: dict[str, Any] = {"type": "session.update"} | self._configured(command)
             case commands.Commit():
                 body = {"type": "input_audio_buffer.commit"}
+                if self._dialect.bracketed:
+                    body["final"], self._speaking = True, False
             case commands.ClearInput():
                 body = {"type": "input_audio_buffer.clear"}
             case commands.CreateResponse():
+                if self._dialect.bracketed:
+                    return []
                 body = {"type": "response.create"}
             case commands.Cancel():
                 body = {"type": "response.cancel"}
@@ -238,14 +334,45 @@ class OpenAIRealtimeClient:
                 body = {"type": "conversation.item.truncate", "item_id": command.item}
                 body |= {"content_index": command.content_index, "audio_end_ms": command.audio_end_ms}
             case commands.AddHistory():
-                part = NAMES[self._dialect].assistant_text if command.role == "assistant" else "input_text"
+                part = NAMES[self._dialect.names].assistant_text if command.role == "assistant" else "input_text"
                 content = [{"type": part, "text": command.text}]
                 item = {"type": "message", "role": command.role, "content": content}
                 body = {"type": "conversation.item.create", "item": item}
             case _:
                 raise TypeError(f"OpenAI Realtime has no {type(command).__name__}")
+        return [self._message(body)]
+
+    def _append(self, pcm: bytes) -> list[Message]:
+        data = self._up.push(pcm)
+        if self._binary:
+            return [data]
+        messages: list[Message] = []
+        if self._dialect.bracketed and not self._speaking:
+            self._speaking = True
+            messages.append(self._message({"type": "input_audio_buffer.commit", "final": False}))
+        if data or not pcm:
+            messages.append(self._message({"type": "input_audio_buffer.append", "audio": data}))
+        return messages
+
+    def _configured(self, configure: commands.Configure) -> dict[str, Any]:
+        """What stands beside the type of a `session.update`."""
+        row = self._dialect
+        beside = {"model": configure.model} if row.model_place == "top" and configure.model is not None else {}
+        if row.shape == "none":
+            return beside | configure.extra
+        session = configure_session(
+            configure,
+            row,
+            input_rate_hz=self._input_rate_hz,
+            output_rate_hz=self._asked_output_rate_hz,
+            transcription_model=self._transcription_model,
+            binary=self._binary,
+        )
+        return beside | {"session": session}
+
+    def _message(self, body: dict[str, Any]) -> str:
         self._sent += 1
-        return [_encode({"event_id": f"fp_{self._sent}"} | body).decode()]
+        return _encode({"event_id": f"fp_{self._sent}"} | body).decode()
 
 
 def _make_room(kept: dict[Any, Any]) -> None:
@@ -253,20 +380,45 @@ def _make_room(kept: dict[Any, Any]) -> None:
         del kept[next(iter(kept))]
 
 
+def _rate(said: Any) -> int:
+    """A rate in Hz that a peer wrote beside its audio, 0 for anything that is none."""
+    whole_number = isinstance(said, int) and not isinstance(said, bool)
+    return said if whole_number and LOWEST_RATE_HZ <= said <= HIGHEST_RATE_HZ else 0
+
+
+def _note(code: str, says: str, body: frames.ErrorBody | str | None, at: dict[str, Any]) -> Note:
+    error = frames.ErrorBody(message=body) if isinstance(body, str) else body or frames.ErrorBody()
+    words = " ".join(part for part in (_code(error), _line(error)) if part)
+    return Note(t_ns=at["t_ns"], code=code, message=f"{says}: {words}" if words else says)
+
+
+def _line(error: frames.ErrorBody) -> str:
+    return " ".join((error.message or "").split())
+
+
 def _code(error: frames.ErrorBody) -> str:
     return name(str(error.code) if error.code not in (None, "") else error.type)
 
 
-def _peer_error(error: frames.ErrorBody, at: dict[str, int]) -> PeerError:
+def _peer_error(error: frames.ErrorBody, at: dict[str, Any]) -> PeerError:
     code = _code(error)
-    return PeerError(code=code, message=" ".join((error.message or "").split()), fatal=code in FATAL_CODES, **at)
+    return PeerError(code=code, message=_line(error), fatal=code in FATAL_CODES, **at)
 
 
-_Handler = Callable[[OpenAIRealtimeClient, Any, dict[str, int]], list[Event]]
+_Handler = Callable[[OpenAIRealtimeClient, Any, dict[str, Any]], list[Event]]
 _BY_KIND: dict[type[frames.Frame], _Handler] = {
     frames.TextDelta: OpenAIRealtimeClient._text,
     frames.TranscriptDelta: OpenAIRealtimeClient._text,
     frames.AudioDone: OpenAIRealtimeClient._audio_done,
+    frames.TranscriptionDelta: OpenAIRealtimeClient._transcription,
+    frames.ConversationCreated: OpenAIRealtimeClient._conversation_created,
+    frames.SessionFinished: OpenAIRealtimeClient._finished,
+    frames.UserUpdated: OpenAIRealtimeClient._user_updated,
+    frames.UserSegment: OpenAIRealtimeClient._user_segment,
+    frames.UserFailed: OpenAIRealtimeClient._user_failed,
+    frames.ResponseCancelled: OpenAIRealtimeClient._response_cancelled,
+    frames.InterruptedByVad: OpenAIRealtimeClient._interrupted,
+    frames.Warned: OpenAIRealtimeClient._warned,
     frames.SessionCreated: OpenAIRealtimeClient._session,
     frames.SessionUpdated: OpenAIRealtimeClient._session,
     frames.SpeechStarted: OpenAIRealtimeClient._speech_started,

@@ -7,11 +7,22 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from harness.core.events import Event, Received
+
 FOLDER = Path(__file__).parent / "golden"
 
 
 def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+def timeless(event: Event) -> Event:
+    """The event without its arrival."""
+    if isinstance(event, Received):
+        return msgspec.structs.replace(event, t_ns=0, first_byte_ns=0, wire_bytes=0)
+    return msgspec.structs.replace(event, t_ns=0)
 
 
 def mutated(row: dict[str, Any]) -> dict[str, Any]:

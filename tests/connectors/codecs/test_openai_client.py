@@ -12,7 +12,7 @@ from connectors.codecs.openai_names import Dialect
 from connectors.codecs.openai_realtime import OpenAIRealtimeClient
 from harness.core.commands import AnyCommand, AppendAudio, Command, Commit
 from harness.core.events import AnyEvent, AudioReceived, Event, PeerError, ToolCall
-from tests.connectors.codecs.golden_frames import mutated, rows
+from tests.connectors.codecs.golden_frames import mutated, rows, timeless
 
 pytestmark = pytest.mark.unit
 DIALECTS: tuple[Dialect, ...] = ("ga", "beta")
@@ -21,10 +21,7 @@ CLIENT = [pytest.param(d, row, id=f"{d}: {row['kind']}") for d in DIALECTS for r
 
 
 def decode(frame: Any, dialect: Dialect) -> list[Event]:
-    return [
-        msgspec.structs.replace(event, t_ns=0, first_byte_ns=0, wire_bytes=0)
-        for event in OpenAIRealtimeClient(dialect).decode(json.dumps(frame, ensure_ascii=False), 20, 10)
-    ]
+    return [timeless(e) for e in OpenAIRealtimeClient(dialect).decode(json.dumps(frame, ensure_ascii=False), 20, 10)]
 
 
 def golden(row: dict[str, Any]) -> list[Event]:

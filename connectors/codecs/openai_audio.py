@@ -1,0 +1,64 @@
+"""A dialect's audio: user PCM16 into the bytes of an append, the bytes of a delta into PCM16. Rates in Hz, mono."""
+
+from __future__ import annotations
+
+import struct
+from typing import Protocol
+
+from connectors.codecs.openai_dialects import Coding
+from connectors.codecs.pcm_stream import PcmStream
+from harness.core.audio import PCM16_BYTES
+
+
+class AudioUp(Protocol):
+    """The user's side of one session."""
+
+    def push(self, pcm: bytes) -> bytes:
+        """The bytes to send for `pcm`, in order; perhaps none yet."""
+        ...
+
+
+class AudioDown(Protocol):
+    """One stream of answer audio. rate_hz: what the stream itself says, 0 for nothing."""
+
+    @property
+    def rate_hz(self) -> int: ...
+
+    def push(self, data: bytes) -> bytes: ...
+
+
+class RawUp:
+    """PCM16 as it is."""
+
+    def push(self, pcm: bytes) -> bytes:
+        return pcm
+
+
+class WavUp:
+    """Each piece a complete WAV file."""
+
+    def __init__(self, rate_hz: int) -> None:
+        self._rate_hz = rate_hz
+
+    def push(self, pcm: bytes) -> bytes:
+        form = struct.pack("<HHIIHH", 1, 1, self._rate_hz, self._rate_hz * PCM16_BYTES, PCM16_BYTES, 8 * PCM16_BYTES)
+        chunks = b"WAVEfmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", len(pcm)) + pcm
+        return b"RIFF" + struct.pack("<I", len(chunks)) + chunks
+
+
+def audio_up(coding: Coding, rate_hz: int) -> AudioUp:
+    """How user audio at `rate_hz` goes up. Opus needs its library, which is imported here only."""
+    if coding == "ogg_opus":
+        from connectors.codecs.ogg_opus import OggOpusEncoder
+
+        return OggOpusEncoder(rate_hz)
+    return WavUp(rate_hz) if coding == "wav" else RawUp()
+
+
+def audio_down(coding: Coding, rate_hz: int) -> AudioDown:
+    """How answer audio comes down; PCM16 may be cut anywhere and have WAV headers, whichever of the two is meant."""
+    if coding == "ogg_opus":
+        from connectors.codecs.ogg_opus import OggOpusDecoder
+
+        return OggOpusDecoder(rate_hz)
+    return PcmStream()
