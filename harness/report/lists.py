@@ -6,7 +6,7 @@ A terminal too narrow for a list's columns gets a block a row instead; nothing i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -17,39 +17,71 @@ from harness.report.grid import print_blocks
 
 STATES = {"ok": "green", "missing": "red", "warn": "yellow"}
 ABILITIES = ("user_transcript", "cancel", "truncate", "history")
-LEAST_PEERS, LEAST_FINDINGS, LEAST_KNOBS = 100, 70, 56
+LEAST_PEERS, LEAST_FINDINGS, LEAST_KNOBS = 120, 70, 56
 """Columns of the terminal below which each list reads worse as a table than as blocks."""
 OWN = "its own"
 
 
 def print_peers(console: Console, peers: list[dict[str, Any]]) -> None:
-    """One row a connector: name, what it is, and what its profile declares."""
-    rows = []
-    for peer in peers:
-        profile = peer["profile"] or {}
-        can = [name for name in ABILITIES if profile.get(name)]
-        turns = ", ".join(profile.get("turns", ())) or OWN
-        abilities = ", ".join(can) or (DASH if profile else OWN)
-        rows.append((peer["name"], peer["about"], profile.get("pacing", OWN), turns, abilities))
+    """One row a connector, then its dialects: name, what it is, how it was checked, and what its profile declares."""
+    rows = [_peer_row(each) for peer in peers for each in (peer, *(peer.get("variants") or ()))]
     if console.width < LEAST_PEERS:
         print_blocks(
             console,
             (
                 (
-                    Text(name, style="bold"),
-                    [Text(about), Text(f"pacing: {pacing}; turns: {turns}"), Text(f"can: {can}")],
+                    Text(row.name, style="bold"),
+                    [
+                        Text(row.about),
+                        Text(f"checked: {row.evidence}"),
+                        Text(f"pacing: {row.pacing}; turns: {row.turns}; kHz: {row.rates}"),
+                        Text(f"can: {row.can}"),
+                    ],
                 )
-                for name, about, pacing, turns, can in rows
+                for row in rows
             ),
         )
     else:
-        table = _table("peer", "what it is", "pacing", "turns", "can")
+        table = _table("peer", "what it is", "checked", "pacing", "turns", "kHz", "can")
         for row in rows:
             table.add_row(*map(Text, row))
         console.print(table)
     console.print(
+        Text("checked: against software of others (interop-tested), or by hand-written frames (golden only).")
+    )
+    console.print(
         Text("firstpacket bench --peer NAME, NAME:target, NAME?key=value or ws://…; --set key=value for settings.")
     )
+
+
+class _Peer(NamedTuple):
+    name: str
+    about: str
+    evidence: str
+    pacing: str
+    turns: str
+    rates: str
+    can: str
+
+
+def _peer_row(peer: dict[str, Any]) -> _Peer:
+    profile = peer.get("profile") or {}
+    can = [name for name in ABILITIES if profile.get(name)]
+    return _Peer(
+        name=peer["name"],
+        about=peer["about"],
+        evidence=peer.get("evidence") or DASH,
+        pacing="continuous" if profile.get("continuous") else profile.get("pacing", OWN),
+        turns=", ".join(profile.get("turns", ())) or (DASH if profile else OWN),
+        rates=_rates(profile),
+        can=", ".join(can) or (DASH if profile else OWN),
+    )
+
+
+def _rates(profile: dict[str, Any]) -> str:
+    """Up and down, in kHz; one figure where both are the same."""
+    rates = [profile[name] / 1000 for name in ("input_rate_hz", "output_rate_hz") if profile.get(name)]
+    return "/".join(f"{rate:g}" for rate in dict.fromkeys(rates)) or OWN
 
 
 def print_findings(console: Console, findings: Iterable[Any]) -> None:

@@ -72,19 +72,34 @@ def known_peers() -> list[tuple[str, str, Any]]:
 
 
 def describe_peers() -> list[dict[str, Any]]:
-    """For each connector: name, what it is, and its capability profile where it can be told without a target."""
-    described: list[dict[str, Any]] = []
-    for name, about, kind in known_peers():
-        profile = getattr(kind, "declared", None)
-        described.append(
-            {
-                "name": name,
-                "about": about,
-                "version": getattr(kind, "version", None),
-                "profile": msgspec.to_builtins(profile) if isinstance(profile, Profile) else None,
-            }
-        )
-    return described
+    """For each connector: name, what it is, its capability profile where it can be told without a target, how it was
+    checked (`interop-tested`, `golden only`, `live-checked <date>`; None: nothing is claimed), and its dialects.
+
+    A class with several dialects lists them in `variants`: rows with name, title, evidence and profile.
+    """
+    return [
+        {
+            "name": name,
+            "about": about,
+            "version": getattr(kind, "version", None),
+            "evidence": getattr(kind, "evidence", None),
+            "profile": _profile(getattr(kind, "declared", None)),
+            "variants": [
+                {
+                    "name": f"{name}?dialect={row.name}",
+                    "about": row.title,
+                    "evidence": row.evidence,
+                    "profile": _profile(row.profile),
+                }
+                for row in getattr(kind, "variants", ())
+            ],
+        }
+        for name, about, kind in known_peers()
+    ]
+
+
+def _profile(profile: Any) -> dict[str, Any] | None:
+    return msgspec.to_builtins(profile) if isinstance(profile, Profile) else None
 
 
 def split_settings(pairs: tuple[str, ...]) -> Mapping[str, str]:

@@ -21,7 +21,23 @@ PEERS: list[dict[str, Any]] = [
         "name": "openai",
         "about": "OpenAI Realtime over WebSocket; a [ws://] URL is any server.",
         "version": "1",
-        "profile": {"pacing": "burst", "turns": ["vad", "manual"], "user_transcript": True, "cancel": True},
+        "evidence": "interop-tested",
+        "profile": {
+            "pacing": "burst",
+            "turns": ["vad", "manual"],
+            "user_transcript": True,
+            "cancel": True,
+            "input_rate_hz": 16000,
+            "output_rate_hz": 24000,
+        },
+        "variants": [
+            {
+                "name": "openai?dialect=other",
+                "about": "another's way",
+                "evidence": "golden only",
+                "profile": {"continuous": True, "turns": [], "input_rate_hz": 22050, "output_rate_hz": 22050},
+            }
+        ],
     },
     {"name": "plain", "about": "No abilities.", "version": "1", "profile": {"pacing": "paced", "turns": ["vad"]}},
     {"name": "local", "about": "`local:package.module:Class` is yours.", "version": None, "profile": None},
@@ -81,18 +97,36 @@ def joined(text: str) -> str:
 @WIDTHS
 def test_peers_are_whole_at_every_width(width: int) -> None:
     text = shown(print_peers, PEERS, width)
-    if width < 100:
+    if width < 120:
         assert "OpenAIRealtimeoverWebSocket;a[ws://]URLisanyserver." in joined(text)
-        assert "pacing:burst;turns:vad,manualcan:user_transcript,cancel" in joined(text)
-    for word in ("openai", "[ws://]", "user_transcript", "cancel", "manual", "burst", "paced", "its own", "–"):
+        assert "pacing:burst;turns:vad,manual;kHz:16/24can:user_transcript,cancel" in joined(text)
+        assert "checked:interop-tested" in joined(text)
+    assert "openai?dialect=other" in joined(text)
+    for word in (
+        "openai",
+        "[ws://]",
+        "continuous",
+        "22.05",
+        "user_transcript",
+        "cancel",
+        "manual",
+        "burst",
+        "paced",
+        "its own",
+        "–",
+    ):
         assert word in text
 
 
 def test_peers_in_a_wide_table() -> None:
     lines = shown(print_peers, PEERS, 140).splitlines()
-    assert lines[0].split() == ["peer", "what", "it", "is", "pacing", "turns", "can"]
-    assert lines[2].split() == ["plain", "No", "abilities.", "paced", "vad", "–"]
-    assert lines[3].endswith("its own  its own      its own                ")
+    assert lines[0].split() == ["peer", "what", "it", "is", "checked", "pacing", "turns", "kHz", "can"]
+    assert ["openai?dialect=other", "another's", "way", "golden", "only", "continuous", "–", "22.05", "–"] in map(
+        str.split, lines
+    )
+    plain = next(line for line in lines if line.startswith("plain"))
+    assert plain.split() == ["plain", "No", "abilities.", "–", "paced", "vad", "its", "own", "–"]
+    assert sum("its own" in line for line in lines) == 2
 
 
 @WIDTHS

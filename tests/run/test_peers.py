@@ -65,6 +65,34 @@ def test_every_connector_can_be_described() -> None:
     assert described["openai"]["profile"]["pacing"] == "burst"
 
 
+def test_how_a_connector_was_checked_and_its_dialects_are_told(monkeypatch) -> None:
+    from typing import ClassVar, NamedTuple
+
+    from harness.core.profile import Profile
+    from harness.run import peers
+
+    class Row(NamedTuple):
+        name: str
+        title: str
+        evidence: str
+        profile: Profile
+
+    class Mine:
+        """My service."""
+
+        version = "1"
+        evidence = "live-checked 2026-01-02"
+        declared = Profile(turns=("vad",))
+        variants: ClassVar = [Row("old", "its older way", "golden only", Profile(input_rate_hz=8000))]
+
+    monkeypatch.setattr(peers, "known_peers", lambda: [("mine", "My service.", Mine), ("broken", "cannot", None)])
+    mine, broken = describe_peers()
+    assert mine["evidence"] == "live-checked 2026-01-02"
+    assert [(row["name"], row["evidence"]) for row in mine["variants"]] == [("mine?dialect=old", "golden only")]
+    assert mine["variants"][0]["profile"]["input_rate_hz"] == 8000
+    assert (broken["evidence"], broken["profile"], broken["variants"]) == (None, None, [])
+
+
 def test_settings_are_key_value() -> None:
     assert split_settings(("a=1", "b=x=y")) == {"a": "1", "b": "x=y"}
     with pytest.raises(ConfigError, match="write key=value"):
