@@ -49,6 +49,7 @@ class StampedConnection(ClientConnection):
     on_message: OnMessage
     on_pong: Callable[[bytes, int], None] = staticmethod(lambda payload, t_ns: None)
     on_tls: Callable[[int], None] | None = None
+    on_upgrade: Callable[[int], None] = staticmethod(lambda t_ns: None)
     closing = False
     """Set by us before we say goodbye."""
     on_closed: OnClosed
@@ -87,6 +88,8 @@ class StampedConnection(ClientConnection):
                 self.on_pong(bytes(event.data), self.read_ns)
             if not self.parts:  # what follows a control frame in this read begins with this read
                 self.first_byte_ns = self.read_ns
+        elif self.protocol.handshake_exc is None:
+            self.on_upgrade(self.read_ns)  # here, as the first message may come with the same read
         super().process_event(event)
 
     def resume_writing(self) -> None:
@@ -252,6 +255,7 @@ async def open_websocket(
             write_limit=0,  # zero: uvloop then writes at once instead of at the end of its turn
         )
         connection.clock, connection.on_message, connection.on_closed = clock, on_message, on_closed
+        connection.on_upgrade = lambda t_ns: on_phase("upgrade", t_ns)
         connection.on_tls = (lambda t_ns: on_phase("tls", t_ns)) if secure else None
         async with asyncio.timeout(timeout_s):
             on_phase("started", clock.now_ns())
@@ -267,7 +271,6 @@ async def open_websocket(
                 connection.abort()
                 raise
             connection.start_keepalive()
-            on_phase("upgrade", clock.now_ns())
     except TimeoutError as exc:
         raise ConnectorError(
             f"{host}:{port} did not answer within {timeout_s:g} s", kind="timeout", retryable=True
