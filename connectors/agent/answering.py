@@ -115,7 +115,7 @@ class Answering:
                 self._done(plan, step.frame, plan.status)
             elif step.kind == "close":
                 self.drop("close")
-                self._wire.end(self._close_code, "agent closes in mid-answer")
+                self._wire.end(self._close_code, step.frame.decode() or "agent closes in mid-answer")
             else:
                 self._write(plan, step)
                 if step.kind == "audio":

@@ -62,6 +62,8 @@ class Dialogue:
             requests.ItemTruncate: self._item,
             requests.ItemDelete: self._item,
             requests.ItemRetrieve: self._item,
+            requests.BargeIn: self._barge_in,
+            requests.SessionClose: self._end_session,
         }
 
     # --- life -----------------------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ class Dialogue:
             return
         if self._knobs.error == "server_error":
             self._truth(("error", self._number, self._shared.now_ns(), "server_error"))
-            self._send(self._server.events.error("server_error", "server_error", "The server had an error."))
+            self._error("server_error", "server_error", "The server had an error.")
             return
         number = self._answering.count + 1
         language = self._server.language or self._knobs.language
@@ -227,6 +229,14 @@ class Dialogue:
         answer = self._shared.library.pick(str(language), self._number + number - 2, self._knobs.language)
         plan = self._shared.plans.get(self._server.events, number, answer, at_once=at_once)
         self._answering.start(plan, from_ns)
+
+    def _barge_in(self, request: requests.BargeIn, t_ns: int) -> None:
+        self._truth(("speech_start", self._number, t_ns, self._received))
+        self._answering.interrupt()
+
+    def _end_session(self, request: requests.SessionClose, t_ns: int) -> None:
+        self._send(self._server.events.session_closed())
+        self._end(1000, "")
 
     def _cancel(self, request: requests.ResponseCancel, t_ns: int) -> None:
         active = self._answering.active
@@ -284,7 +294,20 @@ class Dialogue:
 
     def _refuse(self, why: requests.Invalid) -> None:
         self._truth(("error", self._number, self._shared.now_ns(), why.code))
-        self._send(self._server.events.error("invalid_request_error", why.code, why.message, echo=why.event_id))
+        self._error("invalid_request_error", why.code, why.message, echo=why.event_id)
+
+    def _error(self, kind: str, code: str, message: str, *, echo: str | None = None) -> None:
+        events = self._server.events
+        self._send(events.error(kind, code, message, echo=echo))
+        closing = events.error_close(code, message)
+        if closing is not None:
+            self._end(*closing)
+
+    def _end(self, code: int, reason: str) -> None:
+        """End the connection; what still comes is not heard."""
+        self._answering.drop("close")
+        self._held = []
+        self._wire.end(code, reason)
 
     def _send(self, payloads: list[bytes]) -> tuple[int, int]:
         """Write them in one go; instants just before the first and after the last."""

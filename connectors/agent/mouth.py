@@ -51,6 +51,11 @@ class Mouth:
         self._clocked = clocked
         self._heard_ns = 0
 
+    def at_rate(self, rate_hz: int) -> None:
+        """Speak at another rate from now on; nothing may be queued."""
+        self.rate_hz = rate_hz
+        self._packet_bytes = ms_to_samples(self._period_ns // NS_PER_MS, rate_hz) * PCM16_BYTES
+
     def start(self) -> None:
         """Begin to tick; a clocked mouth waits for its input instead."""
         if self._clocked:

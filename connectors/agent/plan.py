@@ -30,7 +30,7 @@ TOKENS_PER_SECOND = 20
 
 
 class Step(NamedTuple):
-    """Write `frame` (bytes for the wire) `at_ns` after the end of the turn; `close`: end the connection.
+    """Write `frame` (bytes for the wire) `at_ns` after the end of the turn; `close`: end the connection (`frame`: why).
 
     Where the session's audio is continuous, an audio step's frame is PCM16 for its mouth instead.
     """
@@ -125,6 +125,9 @@ def _steps(events: ServerEvents, at_ns: int, kind: Kind, payloads: list[bytes], 
 def _failure(events: ServerEvents, response: str) -> list[Step]:
     created = events.response_opened(response, "", None)[:1]
     error = {"type": "tokens", "code": "rate_limit_exceeded", "message": "Rate limit reached, try again in 1 s."}
+    closing = events.error_close(error["code"], error["message"])
+    if closing is not None:
+        return [Step(0, "close", closing[1].encode())]
     done = events.response_done(response, "failed", error=error)
     return _steps(events, 0, "event", created) + _end(events, 0, done)
 
@@ -155,6 +158,8 @@ def _answer(knobs: Knobs, events: ServerEvents, response: str, item: str, turn: 
     usage = _usage(sum(packet.samples for packet in packets), answer, transcript) if knobs.usage else None
     output = [events.answer_item(item, transcript, "completed")]
     done = events.response_done(response, "completed", usage=usage, output=output)
+    if events.done_after_playout:
+        end_ns = _heard_ns(packets, instants, answer.rate_hz, end_ns)
     steps += _end(events, end_ns, done)
     steps += _steps(events, end_ns, "event", events.rate_limits(1000 - turn))
     if knobs.late_delta_ms is not None and packets:
@@ -181,6 +186,14 @@ def _audio(
     if events.continuous:
         return [Step(at_ns, kind, data, samples)]
     return _steps(events, at_ns, kind, events.audio_delta(response, item, data, rate_hz), samples)
+
+
+def _heard_ns(packets: list[_Packet], instants: list[int], rate_hz: int, end_ns: int) -> int:
+    """When a listener without a buffer has heard everything, ns after the end of the turn; at least `end_ns`."""
+    heard_ns = 0
+    for packet, at_ns in zip(packets, instants, strict=True):
+        heard_ns = max(heard_ns, at_ns) + packet.samples * NS_PER_S // rate_hz
+    return max(heard_ns, end_ns)
 
 
 class _Packet(NamedTuple):

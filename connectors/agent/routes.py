@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from aiohttp.web import BaseRequest, StreamResponse
 from websockets.http11 import Request
 
+from connectors.agent.gemini import GEMINI_PATHS, gemini_live
 from connectors.agent.knobs import Knobs
 from connectors.agent.moshi import moshi, moshi_mouth
 from connectors.agent.mouth import Mouth
@@ -49,6 +50,7 @@ def openai_realtime(number: int, request: Request, knobs: Knobs) -> OpenAIRealti
 WS_ROUTES: dict[str, Factory] = {
     "/v1/realtime": openai_realtime,
     "/api/chat": moshi,
+    **dict.fromkeys(GEMINI_PATHS, gemini_live),
 }
 """By path, without a slash at its end."""
 

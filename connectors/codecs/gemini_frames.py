@@ -148,7 +148,7 @@ def read(data: str | bytes, decoder: msgspec.json.Decoder[T]) -> T | Unreadable:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as exc:
         return Unreadable(f"broken JSON: {_one_line(exc)}")
     try:
-        return decoder.decode(msgspec.json.encode(_plain(msgspec.json.decode(raw))))
+        return decoder.decode(msgspec.json.encode(plain(msgspec.json.decode(raw))))
     except msgspec.ValidationError as exc:
         return Unreadable(_one_line(exc))
     except (msgspec.DecodeError, UnicodeError, RecursionError, OverflowError) as exc:
@@ -158,7 +158,7 @@ def read(data: str | bytes, decoder: msgspec.json.Decoder[T]) -> T | Unreadable:
 def keys(data: str | bytes) -> list[str]:
     """Top-level keys of a message, with those of `serverContent` below it; empty where there are none."""
     try:
-        found = _plain(msgspec.json.decode(data))
+        found = plain(msgspec.json.decode(data))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return []
     if not isinstance(found, dict):
@@ -182,14 +182,14 @@ def rate_hz(mime_type: str | None) -> int:
     return int(found[1]) if found else 0
 
 
-def _plain(value: Any, key: str = "") -> Any:
+def plain(value: Any, key: str = "") -> Any:
     """Keys in camel case, `data` in the standard alphabet."""
     if isinstance(value, dict):
         if key in VERBATIM:
             return value
-        return {camel: _plain(inner, camel) for name, inner in value.items() for camel in (_camel(name),)}
+        return {camel: plain(inner, camel) for name, inner in value.items() for camel in (_camel(name),)}
     if isinstance(value, list):
-        return [_plain(inner, key) for inner in value]
+        return [plain(inner, key) for inner in value]
     if key == "data" and isinstance(value, str):
         return value.replace("-", "+").replace("_", "/")
     return value

@@ -67,6 +67,14 @@ class ItemRetrieve(Request, frozen=True, kw_only=True, tag="conversation.item.re
     item_id: str
 
 
+class BargeIn(Request, frozen=True, kw_only=True):
+    """The client says that the user speaks now: an answer under way stops. No message of OpenAI's."""
+
+
+class SessionClose(Request, frozen=True, kw_only=True):
+    """The client asks the server to end the session. No message of OpenAI Realtime's."""
+
+
 AnyRequest = (
     SessionUpdate
     | AppendInput

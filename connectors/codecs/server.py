@@ -21,11 +21,13 @@ class ServerEvents:
 
     name: which plans can share these payloads (protocol and dialect); empty: none can. continuous: answers are played
     into an audio stream that never stops (`Mouth`) at `mouth_rate_hz`, so `audio_delta` is never asked for.
+    done_after_playout: a response is done when a listener has heard it, not when all of it was sent.
     """
 
     name = ""
     continuous = False
     mouth_rate_hz = 24_000
+    done_after_playout = False
 
     def of_turn(self, turn: int) -> ServerEvents:
         """Events for the plan of a session's turn number `turn`: of their own where ids must differ."""
@@ -107,6 +109,14 @@ class ServerEvents:
         return []
 
     def error(self, kind: str, code: str, message: str, *, echo: str | None = None) -> list[bytes]:
+        return []
+
+    def error_close(self, code: str, message: str) -> tuple[int, str] | None:
+        """Close code and reason, where the protocol tells this error by ending the connection."""
+        return None
+
+    def session_closed(self) -> list[bytes]:
+        """The last word of a session that the client asked to end."""
         return []
 
     def other(self, name: str, body: dict[str, Any]) -> list[bytes]:
