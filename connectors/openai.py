@@ -1,14 +1,18 @@
-"""OpenAI Realtime over WebSocket: api.openai.com, or any server that speaks its names (`--peer ws://host/v1/realtime`)."""
+"""OpenAI Realtime over WebSocket: api.openai.com, any server that speaks its names (`--peer ws://host/v1/realtime`),
+and every dialect of the table in `codecs/openai_dialects.py` as a peer of its own name."""
 
 from __future__ import annotations
 
+import re
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from connectors.codecs.openai_dialects import DIALECTS, Dialect, dialect_of
 from connectors.codecs.openai_realtime import OpenAIRealtimeClient
+from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ
 from connectors.endpoint import Endpoint
 from connectors.session import CodecConnection
 from connectors.settings import read_settings
@@ -20,22 +24,26 @@ from harness.core.errors import ConfigError, ConnectorError
 from harness.core.events import ConnectionPhase, RoundTrip
 from harness.core.profile import Profile
 
-OFFICIAL_URL = "wss://api.openai.com/v1/realtime"
-OFFICIAL_HOST = "api.openai.com"
-DEFAULT_MODEL = "gpt-realtime"
-DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+_RESOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--set` takes. silence_ms: server VAD's end-of-speech silence. ca: PEM file to trust. session: JSON object
-    merged into the session settings. model_in_url: put the model into the URL's query."""
+    """What `--set` takes. dialect: a row of the table. silence_ms: server VAD's end-of-speech silence.
+    transcription_model: the peer's recogniser. input_rate_hz, output_rate_hz: where the dialect leaves a choice.
+    binary: audio as binary messages (xAI). auth: how the key is shown. ca: PEM file to trust. session: JSON object
+    merged into the session settings. model_in_url: whether the model stands in the URL."""
 
-    dialect: Literal["ga", "beta"] = "ga"
+    dialect: str | None = None
     silence_ms: int | None = None
     transcribe: bool = True
+    transcription_model: str | None = None
+    input_rate_hz: int | None = None
+    output_rate_hz: int | None = None
+    binary: bool = False
+    auth: Literal["bearer", "api-key"] | None = None
     ca: str | None = None
     session: str = "{}"
-    model_in_url: bool = True
+    model_in_url: bool | None = None
 
 
 class OpenAIRealtime:
@@ -43,46 +51,57 @@ class OpenAIRealtime:
 
     kind: ClassVar[str] = "openai"
     version: ClassVar[str] = "1"
-    declared: ClassVar[Profile] = Profile(
-        pacing="burst", turns=("vad", "manual"), user_transcript=True, cancel=True, truncate=True, history=True
-    )
+    evidence: ClassVar[str] = DIALECTS["openai"].evidence
+    declared: ClassVar[Profile] = DIALECTS["openai"].profile
+    settings_kind: ClassVar[type[Settings]] = Settings
+    own_dialect: ClassVar[str] = "openai"
 
     def __init__(self, options: PeerOptions, clock: Clock) -> None:
         self._clock = clock
         self._options = options
         self.settings = read_settings(Settings, options.settings, "this peer has no setting")
-        hosted = not options.target or urlsplit(options.target).hostname == OFFICIAL_HOST
-        model = options.model or (DEFAULT_MODEL if hosted else None)
+        self.dialect = dialect_of(self.settings.dialect or self.own_dialect)
+        target = _target(self.dialect, options.target)
+        official = _at_home(self.dialect, target)
+        given = dict(parse_qsl(target.partition("?")[2], keep_blank_values=True))
+        self.model = options.model or given.get("model") or (self.dialect.model if official else None)
+        if self.dialect.model_needed and self.model is None:
+            raise ConfigError(f"{self.dialect.name} needs --model: {self.dialect.note}")
+        in_url = self.settings.model_in_url
+        if in_url is None:
+            in_url = self.dialect.model_place == "query"
         self._endpoint = Endpoint(
-            options,
-            default_url=OFFICIAL_URL,
-            default_key_env=DEFAULT_KEY_ENV,
-            path="/v1/realtime",
-            query={"model": model if self.settings.model_in_url else None},
+            msgspec.structs.replace(options, target=target),
+            default_url=target if official else "",
+            default_key_env=self.dialect.key_env,
+            path=self.dialect.path,
+            query={key: given.get(key, value) for key, value in self.dialect.query.items()}
+            | {"model": self.model if in_url else None},
             ca=self.settings.ca,
         )
         self.url = self._endpoint.url
         self._session = self._extra()
+        self._profile = self._with_rates()
 
     @property
     def label(self) -> str:
-        if self._endpoint.official:
-            return f"openai-{self._options.model or DEFAULT_MODEL}"
-        return f"openai-{self._endpoint.netloc}"
+        name = "openai" if self.dialect.name == "openai-beta" else self.dialect.name
+        return f"{name}-{self.model if self._endpoint.official else self._endpoint.netloc}"
 
     @property
     def profile(self) -> Profile:
-        return self.declared
+        return self._profile
 
     @property
     def config(self) -> dict[str, Any]:
         return {
             "url": self.url,
-            "model": self._options.model,
+            "model": self.model,
             "key_env": self._endpoint.key_env,
             "headers": sorted(self._endpoint.extra_headers),
             "insecure": self._options.insecure,
             **msgspec.structs.asdict(self.settings),
+            "dialect": self.dialect.name,
         }
 
     async def __aenter__(self) -> Self:
@@ -96,6 +115,7 @@ class OpenAIRealtime:
     async def connect(self, configure: Configure, sink: Sink) -> CodecConnection:
         configure = msgspec.structs.replace(
             configure,
+            model=self.model,
             silence_ms=configure.silence_ms if configure.silence_ms is not None else self.settings.silence_ms,
             transcribe=self.settings.transcribe,
             extra={**configure.extra, **self._session},
@@ -106,9 +126,15 @@ class OpenAIRealtime:
             raise self._endpoint.secret.scrubbed(exc) from exc
 
     async def _open(self, configure: Configure, sink: Sink) -> CodecConnection:
-        codec = OpenAIRealtimeClient(dialect=self.settings.dialect)
+        codec = OpenAIRealtimeClient(
+            self.dialect,
+            input_rate_hz=self._profile.input_rate_hz,
+            output_rate_hz=self._profile.output_rate_hz,
+            transcription_model=self.settings.transcription_model,
+            binary=self.settings.binary,
+        )
         connection = CodecConnection(
-            codec, sink, self._clock, output_rate_hz=self.declared.output_rate_hz, wire=self._options.wire
+            codec, sink, self._clock, output_rate_hz=self._profile.output_rate_hz, wire=self._options.wire
         )
         connection.transport = await open_websocket(
             self.url,
@@ -118,6 +144,7 @@ class OpenAIRealtime:
             on_rtt=lambda t_ns, rtt_ns: sink(RoundTrip(t_ns=t_ns, rtt_ns=rtt_ns)),
             on_closed=connection.on_closed,
             headers=self._headers(),
+            subprotocols=self.dialect.subprotocols,
             tls=self._endpoint.tls(),
             timeout_s=self._options.timeout_s,
         )
@@ -128,6 +155,25 @@ class OpenAIRealtime:
             raise
         return connection
 
+    def _with_rates(self) -> Profile:
+        """The dialect's profile at the rates that were asked for. Raises ConfigError for one that it has not."""
+        if self.settings.binary and not self.dialect.binary:
+            raise ConfigError(f"binary=true: {self.dialect.name} has no binary audio")
+        wanted: dict[str, int] = {}
+        for key, can in (
+            ("input_rate_hz", self.dialect.input_rates_hz),
+            ("output_rate_hz", self.dialect.output_rates_hz),
+        ):
+            rate_hz = getattr(self.settings, key)
+            if rate_hz is None:
+                continue
+            free = not self.dialect.hosts or not self._endpoint.official
+            if rate_hz not in can and not (free and LOWEST_RATE_HZ <= rate_hz <= HIGHEST_RATE_HZ):
+                rates = ", ".join(str(rate) for rate in sorted(can))
+                raise ConfigError(f"{key}={rate_hz}: {self.dialect.name} has {rates} Hz")
+            wanted[key] = rate_hz
+        return msgspec.structs.replace(self.dialect.profile, **wanted)
+
     def _extra(self) -> dict[str, Any]:
         try:
             return msgspec.json.decode(self.settings.session, type=dict[str, Any])
@@ -135,7 +181,55 @@ class OpenAIRealtime:
             raise ConfigError(f"--set session=…: not a JSON object ({exc})") from exc
 
     def _headers(self) -> dict[str, str]:
-        headers = self._endpoint.headers()
-        if self.settings.dialect == "beta":
-            headers["OpenAI-Beta"] = "realtime=v1"
-        return headers
+        shown = {"bearer": ("Authorization", "Bearer "), "api-key": ("api-key", "")}
+        name, scheme = shown.get(self.settings.auth or "", (self.dialect.key_header, self.dialect.key_scheme))
+        return self.dialect.headers | self._endpoint.headers(name, scheme)
+
+
+def _target(dialect: Dialect, target: str) -> str:
+    """The URL that the user means: the service's own, one at a resource of theirs, or what they wrote."""
+    if "{target}" not in dialect.url:
+        return target or dialect.url
+    if "://" in target:
+        return target
+    if not _RESOURCE.fullmatch(target):
+        address = dialect.url.partition("/v")[0].replace("{target}", "RESOURCE")
+        raise ConfigError(f"{dialect.name} needs your resource's name: --peer {dialect.name}:RESOURCE ({address}…)")
+    return dialect.url.replace("{target}", target)
+
+
+def _at_home(dialect: Dialect, target: str) -> bool:
+    """Whether the URL is one of the vendor's own hosts, to which its key may go."""
+    try:
+        host = urlsplit(target).hostname or ""
+    except ValueError:
+        return False
+    return any(host == known or (known.startswith(".") and host.endswith(known)) for known in dialect.hosts)
+
+
+def peer_of(name: str) -> type[OpenAIRealtime]:
+    """The connector that speaks dialect `name` from the start; for entry points."""
+    row = dialect_of(name)
+    members = {
+        "kind": row.name,
+        "evidence": row.evidence,
+        "declared": row.profile,
+        "own_dialect": row.name,
+        "__doc__": f"{row.title}: OpenAI Realtime over WebSocket in a dialect of its own.",
+        "__module__": __name__,
+    }
+    return type(f"OpenAIRealtime[{row.name}]", (OpenAIRealtime,), members)
+
+
+Azure = peer_of("azure")
+AzureVoiceLive = peer_of("azure-voice-live")
+XAI = peer_of("xai")
+StepFun = peer_of("stepfun")
+QwenOmni = peer_of("qwen-omni")
+GLM = peer_of("glm")
+VllmOmni = peer_of("vllm-omni")
+VllmOmniTurns = peer_of("vllm-omni-turns")
+SpeechToSpeech = peer_of("hf-s2s")
+Speaches = peer_of("speaches")
+LocalAI = peer_of("localai")
+Unmute = peer_of("unmute")

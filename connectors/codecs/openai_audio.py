@@ -6,7 +6,6 @@ import struct
 from typing import Protocol
 
 from connectors.codecs.openai_dialects import Coding
-from connectors.codecs.pcm_stream import PcmStream
 from harness.core.audio import PCM16_BYTES
 
 
@@ -25,6 +24,16 @@ class AudioDown(Protocol):
     def rate_hz(self) -> int: ...
 
     def push(self, data: bytes) -> bytes: ...
+
+
+class WholeDown(AudioDown, Protocol):
+    """A stream that goes on from answer to answer. skipped: samples so far that were no sound (a pre-skip). broken: nothing
+    more will come out."""
+
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def broken(self) -> bool: ...
 
 
 class RawUp:
@@ -55,10 +64,11 @@ def audio_up(coding: Coding, rate_hz: int) -> AudioUp:
     return WavUp(rate_hz) if coding == "wav" else RawUp()
 
 
-def audio_down(coding: Coding, rate_hz: int) -> AudioDown:
-    """How answer audio comes down; PCM16 may be cut anywhere and have WAV headers, whichever of the two is meant."""
-    if coding == "ogg_opus":
-        from connectors.codecs.ogg_opus import OggOpusDecoder
+def whole_down(coding: Coding, rate_hz: int) -> WholeDown | None:
+    """The one stream of all answers, where the coding has one; else each answer gets a `PcmStream`, which knows PCM16
+    cut anywhere, with or without WAV headers."""
+    if coding != "ogg_opus":
+        return None
+    from connectors.codecs.ogg_opus import OggOpusDecoder
 
-        return OggOpusDecoder(rate_hz)
-    return PcmStream()
+    return OggOpusDecoder(rate_hz)

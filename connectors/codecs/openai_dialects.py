@@ -86,6 +86,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     turns: tuple[TurnControl, ...] = ("vad", "manual")
     text: Literal["before_audio", "with_audio"] = "before_audio"
     chunk_ms: int | None = None
+    encoder_lookahead_samples: int = 0
     user_transcript: bool = True
     lacks: frozenset[str] = frozenset()
     limit_min: int | None = None
@@ -100,6 +101,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
             input_rate_hz=self.input_rates_hz[0],
             output_rate_hz=self.output_rates_hz[0],
             chunk_ms=self.chunk_ms,
+            encoder_lookahead_samples=self.encoder_lookahead_samples,
             text=self.text,
             user_transcript=self.user_transcript,
             cancel="cancel" not in self.lacks,
@@ -326,6 +328,7 @@ _ROWS = (
         turns=("vad",),
         text="with_audio",
         chunk_ms=20,
+        encoder_lookahead_samples=60,
         lacks=frozenset({"commit", "create_response", "clear_input", "cancel", "truncate", "add_history"}),
         note="the answer's end is its response.audio.done; what stands behind an interruption is cut",
     ),

@@ -15,11 +15,11 @@ import msgspec
 from connectors.codecs import openai_frames as frames
 from connectors.codecs.bounds import carried, name, whole
 from connectors.codecs.client import Message, Opening
-from connectors.codecs.openai_audio import AudioDown, audio_down, audio_up
+from connectors.codecs.openai_audio import AudioDown, audio_up, whole_down
 from connectors.codecs.openai_dialects import Dialect, dialect_of
 from connectors.codecs.openai_names import FATAL_CODES, NAMES
 from connectors.codecs.openai_session import PCM_NAMES, READABLE_NAMES, configure_session, declared
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ
+from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, PcmStream
 from harness.core import commands
 from harness.core.audio import PCM16_BYTES
 from harness.core.commands import Command
@@ -83,9 +83,9 @@ class OpenAIRealtimeClient:
         self._transcription_model = transcription_model
         self._binary = binary
         self._up = audio_up(row.coding_in, self._input_rate_hz)
-        # An Ogg stream goes on from answer to answer; PCM begins anew with each.
-        self._whole = audio_down(row.coding_out, self._output_rate_hz) if row.coding_out == "ogg_opus" else None
-        self._streams: dict[tuple[str, str], AudioDown] = {}
+        self._whole = whole_down(row.coding_out, self._output_rate_hz)
+        self._skipped = 0
+        self._streams: dict[tuple[str, str], PcmStream] = {}
         self._tools: dict[str, str] = {}
         self._response = ""
         self._cut = False
@@ -127,15 +127,19 @@ class OpenAIRealtimeClient:
             return PeerError(code=UNREADABLE, message=why, **arrival._asdict())
         return self._audio(data, name(frame.response_id), name(frame.item_id), _rate(frame.sample_rate_hz), arrival)
 
-    def _audio(self, data: bytes, response: str, item: str, rate_hz: int, arrival: _Arrival) -> AudioReceived:
+    def _audio(self, data: bytes, response: str, item: str, rate_hz: int, arrival: _Arrival) -> Event:
         stream = self._stream(response, item)
         pcm = stream.push(data)
+        if self._whole is not None and self._whole.broken:
+            return PeerError(code=UNREADABLE, message="the stream of Opus pages is broken", **arrival._asdict())
+        skipped, self._skipped = self._skipped, self._whole.skipped if self._whole is not None else 0
         return AudioReceived(
             t_ns=arrival.t_ns,
             first_byte_ns=arrival.first_byte_ns,
             wire_bytes=arrival.wire_bytes,
             samples=len(pcm) // PCM16_BYTES,
             rate_hz=stream.rate_hz or rate_hz or self._output_rate_hz,
+            skipped=self._skipped - skipped,
             response=response,
             item=item,
             pcm=pcm,
@@ -147,7 +151,7 @@ class OpenAIRealtimeClient:
         stream = self._streams.get((response, item))
         if stream is None:
             _make_room(self._streams)
-            stream = self._streams[(response, item)] = audio_down(self._dialect.coding_out, self._output_rate_hz)
+            stream = self._streams[(response, item)] = PcmStream()
         return stream
 
     def _text(self, frame: frames.TextDelta | frames.TranscriptDelta, at: dict[str, Any]) -> list[Event]:
