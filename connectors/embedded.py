@@ -1,4 +1,4 @@
-"""The embedded agent as a peer: starts its server in a process of its own and speaks OpenAI Realtime to it."""
+"""The embedded agent as a peer: starts its server in a process of its own and speaks one of its protocols to it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,35 @@ import tempfile
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
+from connectors.agent.knobs import Knobs
 from connectors.openai import OpenAIRealtime
-from connectors.session import CodecConnection
 from harness.core.clock import Clock
 from harness.core.commands import Configure
-from harness.core.connector import PeerOptions, Sink
-from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
+from harness.core.connector import Connection, Peer, PeerOptions, Sink
+from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError, nearest
+from harness.core.plugins import CONNECTORS, load
 from harness.core.profile import Profile
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
-CLIENT_SETTINGS = ("silence_ms", "transcribe", "session", "dialect")
-OWN_SETTINGS = ("tls", "truth", "realtime")
-"""tls: serve wss. truth: file for the true instants. realtime: schedule the agent's loop as SCHED_FIFO where allowed,
-so that a calibration on a busy machine does not measure the agent's own waiting."""
+OWN_SETTINGS = ("protocol", "tls", "truth", "realtime")
+"""protocol: which of the agent's protocols to speak. tls: serve wss. truth: file for the true instants. realtime:
+schedule the agent's loop as SCHED_FIFO where allowed, so that a calibration on a busy machine does not measure the
+agent's own waiting."""
+PATHS = {
+    "openai": ("ws", "/v1/realtime"),
+    "openai-webrtc": ("http", "/v1/realtime/calls"),
+    "openai-live": ("ws", "/v1/live/sessions"),
+    "gemini": ("ws", "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"),
+    "moshi": ("ws", "/api/chat"),
+    "chat": ("http", "/v1/chat/completions"),
+    "small-webrtc": ("http", "/api/offer"),
+}
+"""By connector: scheme and path at the agent."""
 FIFO_LEVEL = 10
 
 
@@ -52,15 +64,17 @@ class EmbeddedAgent:
             raise ConfigError("the embedded agent is one model: leave --model away, or name another --peer")
         self._options = options
         self._clock = clock
-        self._client = {k: v for k, v in options.settings.items() if k in CLIENT_SETTINGS}
-        self._knobs = {k: v for k, v in options.settings.items() if k not in CLIENT_SETTINGS + OWN_SETTINGS}
-        if "dialect" in self._client:
-            self._knobs["dialect"] = self._client["dialect"]
+        self.protocol = options.settings.get("protocol", "openai")
+        if self.protocol not in PATHS:
+            raise ConfigError(f"protocol={self.protocol}: {nearest(self.protocol, PATHS)}")
+        self._kind: Any = load(CONNECTORS, self.protocol)
+        rest = {key: value for key, value in options.settings.items() if key not in OWN_SETTINGS}
+        self._client, self._knobs = self._shared_out(rest)
         self._tls = _yes(options.settings, "tls")
         self._realtime = _yes(options.settings, "realtime")
         self.truth = options.settings.get("truth")
         self._process: asyncio.subprocess.Process | None = None
-        self._peer: OpenAIRealtime | None = None
+        self._peer: Peer | None = None
 
     @property
     def label(self) -> str:
@@ -68,12 +82,17 @@ class EmbeddedAgent:
 
     @property
     def profile(self) -> Profile:
-        paced = self._knobs.get("delivery") == "paced"
-        return msgspec.structs.replace(self.declared, pacing="paced" if paced else "burst")
+        declared: Profile = self._kind.declared
+        if declared.pacing == "burst" and self._knobs.get("delivery") == "paced":
+            declared = msgspec.structs.replace(declared, pacing="paced")
+        return msgspec.structs.replace(declared, user_transcript=False)
 
     @property
     def config(self) -> dict[str, Any]:
-        return {"tls": self._tls, **self._client, **self._knobs}
+        settings = {"tls": self._tls, **self._client, **self._knobs}
+        inner = self._peer.config if self._peer is not None else {}
+        look_ahead = {key: inner[key] for key in ("encoder_lookahead_samples",) if key in inner}
+        return {**settings, "protocol": self.protocol, **look_ahead}
 
     async def __aenter__(self) -> Self:
         command = [sys.executable, "-P", "-m", "connectors.agent", "--port", "0", "--exit-with-stdin"]
@@ -104,13 +123,18 @@ class EmbeddedAgent:
         settings = dict(self._client)
         if listening.ca:
             settings["ca"] = listening.ca
-        options = msgspec.structs.replace(self._options, target=listening.url, settings=settings, key_env=None)
-        self._peer = OpenAIRealtime(options, self._clock)
+        scheme, path = PATHS[self.protocol]
+        target = f"{scheme}{'s' if self._tls else ''}://{urlsplit(listening.url).netloc}{path}"
+        options = msgspec.structs.replace(self._options, target=target, settings=settings, key_env=None)
+        peer: Peer = self._kind(options, self._clock)
+        self._peer = await peer.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._peer is not None:
+            await self._peer.__aexit__(kind, error, trace)
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -123,10 +147,19 @@ class EmbeddedAgent:
                 process.kill()
             await process.wait()
 
-    async def connect(self, configure: Configure, sink: Sink) -> CodecConnection:
+    async def connect(self, configure: Configure, sink: Sink) -> Connection:
         if self._peer is None:
             raise ConnectorError("the embedded agent is not running", kind="connect")
         return await self._peer.connect(configure, sink)
+
+    def _shared_out(self, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Settings of the client and knobs of the agent. What neither knows is a knob: the agent names the nearest."""
+        known = {field.name for field in msgspec.structs.fields(sys.modules[self._kind.__module__].Settings)}
+        knobs = {field.name for field in msgspec.structs.fields(Knobs)}
+        if self.protocol != "openai":
+            knobs.discard("dialect")
+        client = {key: value for key, value in settings.items() if key in known}
+        return client, {key: value for key, value in settings.items() if key in knobs or key not in known}
 
     async def _listening(self, complaints: Any) -> Listening:
         process = self._process
