@@ -49,7 +49,7 @@ class GeminiLive:
 
     kind: ClassVar[str] = "gemini"
     version: ClassVar[str] = "1"
-    evidence: ClassVar[str] = "interop-tested"
+    evidence: ClassVar[str] = "golden only"
     declared: ClassVar[Profile] = Profile(
         pacing="burst",
         turns=("vad", "manual"),

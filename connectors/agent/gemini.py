@@ -8,8 +8,9 @@ from connectors.agent.knobs import Knobs
 from connectors.codecs.gemini_live_server import GeminiServerSession
 
 SERVICE = "/ws/google.ai.generativelanguage.{}.GenerativeService.BidiGenerateContent"
-GEMINI_PATHS = (SERVICE.format("v1beta"), SERVICE.format("v1alpha"), SERVICE.format("v1alpha") + "Constrained")
-"""The last is where ephemeral tokens go (protocol sheet, section 6.1)."""
+VERSIONS = ("v1", "v1beta", "v1alpha")
+GEMINI_PATHS = (*(SERVICE.format(version) for version in VERSIONS), SERVICE.format("v1alpha") + "Constrained")
+"""Google's client takes v1 where it is given a base URL; the last is where ephemeral tokens go (section 6.1)."""
 
 
 def gemini_live(number: int, request: Request, knobs: Knobs) -> GeminiServerSession:
