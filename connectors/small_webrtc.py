@@ -52,6 +52,8 @@ class SmallWebRTC:
         input_rate_hz=RATE_HZ,
         output_rate_hz=RATE_HZ,
         chunk_ms=PACKET_SAMPLES * 1000 // RATE_HZ,
+        encoder_lookahead_samples=LOOKAHEAD_SAMPLES,
+        rtp=True,
         flush_on=(),
         user_transcript=True,
         playback_state=True,

@@ -2,8 +2,10 @@
 
 Stands in the place of aiortc's jitter buffer, which adds 80 ms and 200 more for good after one loss. Rules:
 - an `AudioReceived` has the instant at which its packet's datagram was read, however long it waited for another;
-- a gap (lost packets, or a sender that paused) is filled with silence that takes up the gap's own time: it has no
-  bytes on the wire (`wire_bytes` 0) and its instant is the gap's begin;
+- where the sender's clock goes on and no packet came (lost ones, or a sender that pauses between answers), silence of
+  our own is put in, no more than the time in which there was nothing to hear; it has no bytes on the wire
+  (`wire_bytes` 0) and its instant is its begin. A pause is filled while it lasts, so that a quiet peer is heard to be
+  quiet; a late packet, whose timestamp leaves no gap, is waited for and shows as an underrun;
 - a listener who has fallen behind (a packet was late, the rest came on time) catches up as every WebRTC receiver does:
   packets without sound are left out until he is behind by less than one. What was left out is counted.
 """
@@ -23,10 +25,10 @@ from harness.core.clock import Clock
 from harness.core.connector import Sink
 from harness.core.events import AudioReceived, RtpBuffered, RtpReceived
 
-LONGEST_GAP_S = 10
-"""A longer one is no gap: the sender began a new clock."""
-CLOCK_SLACK_NS = 100 * NS_PER_MS
-"""How much longer than the time that passed a gap may be; beyond, the timestamps jumped and nothing is missing."""
+PAUSE_NS = 600 * NS_PER_MS
+"""Nothing for so long is a pause: shorter ones join what is said to one utterance (timing definitions, section 1)."""
+PAUSE_STEP_S = 0.1
+"""How often silence is put into a pause that lasts."""
 SOUNDLESS = 104
 """Peak below which a packet has no sound: -50 dBFS, 10 dB below what counts as audible."""
 
@@ -41,13 +43,14 @@ class RtpAudio:
         self._buffer = ReorderBuffer(wait_ns)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        self._pause: asyncio.TimerHandle | None = None
         self._decoder = OpusDecoder()
         self._ssrc: int | None = None
         self._due = 0
         """Timestamp at which the next packet should begin."""
         self._last_ns = 0
         self._heard_ns = 0
-        """When a listener without a buffer has heard everything so far."""
+        """When a listener without a buffer has heard everything so far; 0 before the first packet."""
         self._filled = self._skipped = self._unreadable = 0
 
     def add(self, packet: Any) -> tuple[bool, None]:
@@ -74,9 +77,10 @@ class RtpAudio:
 
     def stop(self) -> None:
         """Nothing more will come."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._pause):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._pause = None
         now_ns = self._clock.now_ns()
         for ready in self._buffer.flush(now_ns):
             self._hear(ready)
@@ -130,6 +134,8 @@ class RtpAudio:
         samples = len(pcm) // PCM16_BYTES
         self._due = (packet.timestamp + samples) % 2**32
         self._last_ns = packet.t_ns
+        if self._pause is None:
+            self._pause = self._loop.call_later(PAUSE_STEP_S, self._look)
         if self._heard_ns - packet.t_ns >= samples_to_ns(samples, RATE_HZ) and _soundless(pcm):
             self._skipped += samples
             return
@@ -138,12 +144,22 @@ class RtpAudio:
     def _fill(self, packet: Arrived) -> None:
         """Silence for the time between the packet before and this one."""
         gap = (packet.timestamp - self._due + 2**31) % 2**32 - 2**31
-        if not 0 < gap <= LONGEST_GAP_S * RATE_HZ or not self._last_ns:
-            return
-        if gap > ns_to_samples(max(0, packet.t_ns - self._last_ns) + CLOCK_SLACK_NS, RATE_HZ):
-            return
-        self._filled += gap
-        self._emit(packet.t_ns - samples_to_ns(gap, RATE_HZ), bytes(gap * PCM16_BYTES), 0)
+        if self._heard_ns and gap > 0:
+            begin_ns = max(self._heard_ns, packet.t_ns - samples_to_ns(gap, RATE_HZ))
+            self._silence(begin_ns, packet.t_ns)
+
+    def _silence(self, begin_ns: int, end_ns: int) -> None:
+        samples = ns_to_samples(end_ns - begin_ns, RATE_HZ) if end_ns > begin_ns else 0
+        if samples:
+            self._filled += samples
+            self._emit(begin_ns, bytes(samples * PCM16_BYTES), 0)
+
+    def _look(self) -> None:
+        """Whether the sender pauses; silence fills the pause while it lasts."""
+        now_ns = self._clock.now_ns()
+        if now_ns - self._last_ns >= PAUSE_NS:
+            self._silence(self._heard_ns, now_ns)
+        self._pause = self._loop.call_later(PAUSE_STEP_S, self._look)
 
     def _emit(self, t_ns: int, pcm: bytes, wire_bytes: int) -> None:
         samples = len(pcm) // PCM16_BYTES

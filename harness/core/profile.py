@@ -21,6 +21,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     unit_ms: length of the units in which an input-clocked peer takes audio and gives audio (None: it has none).
     unit_delay: units of input that it takes before the first unit of its output.
     encoder_lookahead_samples: how far user audio lies behind in its encoded packets, at the input rate.
+    rtp: its audio comes as RTP packets, each with its own arrival.
     """
 
     pacing: Pacing = "burst"
@@ -32,6 +33,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     unit_ms: int | None = None
     unit_delay: int = 0
     encoder_lookahead_samples: int = 0
+    rtp: bool = False
     flush_on: tuple[str, ...] = ("user_speech_started", "interrupted")
     text: Literal["none", "before_audio", "with_audio", "text_after_audio"] = "before_audio"
     user_transcript: bool = False

@@ -225,7 +225,8 @@ class SessionRunner:
 
         Then silence stops, except for a peer that is clocked by its input: without it no answer would come.
         """
-        end, clip_end = turn.speech_end, turn.clip_sample + turn.clip_samples
+        end = turn.speech_end + self._peer.profile.encoder_lookahead_samples
+        clip_end = turn.clip_sample + turn.clip_samples
         clocked = self._peer.profile.pacing == "input_clocked"
         if self._options.commit_after == "clip":
             end = clip_end

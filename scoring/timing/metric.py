@@ -17,13 +17,13 @@ from scoring.timing.anchors import Anchors
 from scoring.timing.timeline import Instant, Point
 from scoring.timing.turn import Turn
 
-Need = Literal["text", "packets", "burst", "media_time", "endpoint", "turn_end", "paced_send", "units"]
+Need = Literal["text", "packets", "burst", "media_time", "endpoint", "turn_end", "paced_send", "units", "rtp"]
 """What a session must offer for a metric to exist:
 
 text: the peer sends text. packets: an answer has a first packet (no continuous peer). burst: audio comes as fast as it
 is made. media_time: the query was streamed, not uploaded. endpoint: the peer finds the end of speech itself. turn_end:
 somebody tells when the turn is over (commit or endpoint). paced_send: chunks had deadlines. units: the peer takes and
-gives audio in units of a fixed length.
+gives audio in units of a fixed length. rtp: the peer's audio comes as RTP packets.
 """
 
 Value = float | int | str | bool | Mapping[str, Any] | Unscored
@@ -85,6 +85,7 @@ _MISSING: dict[Need, tuple[Callable[[Header], bool], str]] = {
     "turn_end": (lambda h: h.mode in ("manual", "vad"), "neither commit nor endpoint in this mode"),
     "paced_send": (lambda h: h.mode != "upload", "upload: chunks have no deadlines"),
     "units": (lambda h: h.profile.unit_ms is not None, "the peer works in no units of its own"),
+    "rtp": (lambda h: h.profile.rtp, "the peer's audio does not come as RTP packets"),
 }
 
 

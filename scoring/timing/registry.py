@@ -37,6 +37,8 @@ ORDER = (
     "unit_miss_rate",
     "barge_in_stop_ms",
     "wire_stop_ms",
+    "rtp_loss",
+    "jitter_buffer_ms",
     "rtt_ms",
     "connect_ms",
     "connect_phases_ms",
