@@ -11,6 +11,7 @@ from websockets.http11 import Request
 
 from connectors.agent.gemini import GEMINI_PATHS, gemini_live
 from connectors.agent.knobs import Knobs
+from connectors.agent.live import LIVE_PATH, live_mouth, openai_live
 from connectors.agent.moshi import moshi, moshi_mouth
 from connectors.agent.mouth import Mouth
 from connectors.agent.rtc_routes import CALLS, OFFER, hang_up, openai_calls, small_webrtc
@@ -50,12 +51,14 @@ def openai_realtime(number: int, request: Request, knobs: Knobs) -> OpenAIRealti
 WS_ROUTES: dict[str, Factory] = {
     "/v1/realtime": openai_realtime,
     "/api/chat": moshi,
+    LIVE_PATH: openai_live,
     **dict.fromkeys(GEMINI_PATHS, gemini_live),
 }
 """By path, without a slash at its end."""
 
 MOUTHS: dict[str, MouthFactory] = {
     "/api/chat": moshi_mouth,
+    LIVE_PATH: live_mouth,
 }
 """For the WebSocket paths whose audio is continuous."""
 

@@ -285,9 +285,11 @@ class PeerError(Received, frozen=True, kw_only=True, tag="peer_error"):
 
 
 class RawReceived(Received, frozen=True, kw_only=True, tag="raw_received"):
-    """A message with no meaning for the measurement; name: its wire type."""
+    """A message with no meaning for the measurement; name: its wire type. usage: what it says of the session's cost
+    so far (continuous peers, whose responses have no end on the wire)."""
 
     name: str
+    usage: dict[str, Any] | None = None
 
 
 # --- the harness itself -----------------------------------------------------------------------------------------
