@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from harness import __version__
 
@@ -25,6 +27,38 @@ priority_option = click.option(
     show_default=True,
     help="Scheduling of the measuring process, as far as the system allows; the session header says what it got.",
 )
+
+
+peer_options = (
+    click.option("--model", help="Model name, where the peer takes one."),
+    click.option("--instructions", help="System instructions for the peer."),
+    click.option("--voice", help="Voice name, where the peer takes one."),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer. Repeatable."),
+    click.option("--key-env", metavar="NAME", help="Environment variable that holds the peer's key."),
+    click.option(
+        "--header",
+        "headers",
+        multiple=True,
+        metavar="'NAME: VALUE'",
+        help="A header of every request to the peer; 'NAME: $VARIABLE' takes it from the environment. Repeatable.",
+    ),
+    click.option("--insecure", is_flag=True, help="Accept any TLS certificate."),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(0.1, 86_400),
+        default=30.0,
+        show_default=True,
+        help="Seconds to wait for an answer after the end of speech, and for the connection.",
+    ),
+)
+
+
+def takes_peer_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Everything that says how a peer is reached; `_peer_options` reads it."""
+    for option in reversed(peer_options):
+        command = option(command)
+    return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -43,7 +77,6 @@ def cli() -> None:
     help="Who is measured: a name from `firstpacket "
     "peers`, NAME?key=value, or ws://… Repeat to interleave several. Default: the embedded agent.",
 )
-@click.option("--model", help="Model name, where the peer takes one.")
 @click.option(
     "--queries",
     default="queries",
@@ -88,19 +121,7 @@ def cli() -> None:
     show_default=True,
     help="Sessions held first and left out of every figure.",
 )
-@click.option("--instructions", help="System instructions for the peer.")
-@click.option("--voice", help="Voice name, where the peer takes one.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer. Repeatable.")
-@click.option("--key-env", metavar="NAME", help="Environment variable that holds the peer's key.")
-@click.option("--insecure", is_flag=True, help="Accept any TLS certificate.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0.1, 86_400),
-    default=30.0,
-    show_default=True,
-    help="Seconds to wait for an answer after the end of speech, and for the connection.",
-)
+@takes_peer_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
 @click.option("--wire", is_flag=True, help="Keep the raw messages too (wire.jsonl of each session).")
 @click.option(
@@ -117,29 +138,20 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 def bench(**options: Any) -> None:
     """Play the queries to a peer and report how fast it answers."""
-    from harness.core.connector import PeerOptions
     from harness.run.bench import BenchRequest, run_bench
-    from harness.run.peers import DEFAULT_PEER, split_settings
+    from harness.run.peers import DEFAULT_PEER
     from harness.run.plan import PlanOptions
     from harness.run.runner import SessionOptions
     from harness.run.suite import SuiteOptions
     from scenarios.pack import load_pack
 
-    if not math.isfinite(options["timeout_s"]):
-        raise click.BadParameter("must be a number of seconds", param_hint="--timeout")
+    peer = _peer_options(options)
     pack = load_pack(options["queries"], limit=options["limit"], languages=options["languages"] or None)
     if pack.skipped:
         _say(f"left out, not readable: {', '.join(pack.skipped)}; convert to WAV or FLAC")
     request = BenchRequest(
         peers=options["peers"] or (DEFAULT_PEER,),
-        options=PeerOptions(
-            model=options["model"],
-            key_env=options["key_env"],
-            insecure=options["insecure"],
-            timeout_s=options["timeout_s"],
-            wire=options["wire"],
-            settings=dict(split_settings(options["settings"])),
-        ),
+        options=peer,
         suite=SuiteOptions(
             session=SessionOptions(
                 **{
@@ -291,9 +303,25 @@ def peers(as_json: bool) -> None:
 
 
 @cli.command()
+@click.option("--peer", metavar="NAME|URL", help="Look at a peer instead: say one query to it, with your own key.")
+@click.option("--turn", type=click.Choice(["vad", "manual"]), help="Who ends the turn. [default: the peer's own way]")
+@click.option("--query", help="Id of a bundled query. [default: the first]")
+@takes_peer_options
+@click.option("--wire", is_flag=True, help="Keep the raw messages too (needs --out).")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep the recording here.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def doctor(as_json: bool) -> None:
-    """Say what is installed, what is missing and how to get it, and how quiet this machine is."""
+def doctor(as_json: bool, peer: str | None, **options: Any) -> None:
+    """Say what is installed, what is missing and how to get it, and how quiet this machine is.
+
+    With --peer: play one query to a peer, and name the first departure from the expected order of events.
+    """
+    if peer is not None:
+        _doctor_peer(peer, options, as_json=as_json)
+        return
+    context = click.get_current_context()
+    for name in options:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError("without --peer the doctor looks at this machine and takes --json only")
     from harness.report.lists import print_findings
     from harness.run.doctor import examine
 
@@ -303,6 +331,46 @@ def doctor(as_json: bool) -> None:
     else:
         print_findings(_console(), findings)
     sys.exit(PREREQUISITE if any(f.state == "missing" and f.area == "packages" for f in findings) else OK)
+
+
+def _doctor_peer(peer: str, options: dict[str, Any], *, as_json: bool) -> None:
+    from harness.report.peer_check import print_peer_check
+    from harness.run.peer_doctor import PeerRequest, examine_peer
+    from harness.run.runner import SessionOptions
+    from scenarios.pack import load_pack
+
+    if options["wire"] and options["out"] is None:
+        raise click.UsageError("--wire needs --out: the directory to keep the messages in")
+    clips = [clip for clip in load_pack("queries").clips if options["query"] in (None, clip.id)]
+    if not clips:
+        raise click.BadParameter(f"the bundled pack has no {options['query']}", param_hint="--query")
+    said = {key: options[key] for key in ("timeout_s", "instructions", "voice", "model")}
+    request = PeerRequest(
+        peer=peer,
+        options=_peer_options(options),
+        session=SessionOptions(**said),
+        turn=options["turn"],
+        out=options["out"],
+    )
+    check = examine_peer(request, clips[0])
+    if as_json:
+        _print_json(check)
+    else:
+        print_peer_check(_console(), check)
+    sys.exit(OK if check.ok else PEER_FAILED)
+
+
+def _peer_options(options: dict[str, Any]) -> Any:
+    """What `takes_peer_options` and --wire took."""
+    from harness.core.connector import PeerOptions
+    from harness.run.peers import split_settings
+
+    if not math.isfinite(options["timeout_s"]):
+        raise click.BadParameter("must be a number of seconds", param_hint="--timeout")
+    return PeerOptions(
+        **{key: options[key] for key in ("model", "key_env", "headers", "insecure", "timeout_s", "wire")},
+        settings=dict(split_settings(options["settings"])),
+    )
 
 
 def _conclude(directory: Any, *, as_json: bool) -> dict[str, Any] | None:

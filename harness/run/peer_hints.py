@@ -1,0 +1,49 @@
+"""What to try when a peer departs from the expected order of events: one line for each kind of failure."""
+
+from __future__ import annotations
+
+from harness.core.retry import RATE_LIMIT_CODES
+from harness.core.session.header import Header
+
+_BY_CODE = {
+    "401": "check the key: {key}",
+    "invalid_api_key": "check the key: {key}",
+    "403": "the key is known but may not use this model or service: {key}",
+    "404": "check the URL's path and --model {model}",
+    "model_not_found": "check --model {model}",
+    "invalid_model": "check --model {model}",
+    "unreadable": "the peer speaks another protocol or dialect: see `firstpacket peers`",
+    "unsupported_audio_format": "ask for PCM16, with --set session=… where the peer takes it",
+    "insufficient_quota": "the account behind the key has no credit left",
+    "timeout": "is the address right, and does a proxy or firewall stand between? --timeout waits longer",
+    "beta_api_shape_disabled": "the service no longer takes the beta dialect: use --set dialect=ga",
+    "session_limit_reached": "all sessions of the server are taken: try again later",
+}
+_BY_STEP = {
+    "reach": "check the address, HTTPS_PROXY and NO_PROXY, and for your own certificate --set ca=FILE",
+    "session": "another protocol or dialect may be spoken there: see `firstpacket peers`; check --model {model}",
+    "configured": "a setting may be refused: leave --voice, --instructions and --set away, or try another dialect",
+    "audio sent": "the peer ended the session or stopped reading while the query was being said",
+    "end of speech heard": "the peer's VAD found no end: {other_turn}a longer silence may be needed",
+    "commit confirmed": "the peer may not know manual turns: {other_turn}see its section in the docs",
+    "answer begun": "the query was taken and nothing followed: {other_turn}--timeout waits longer",
+    "audio": "the peer answered without audio: ask for spoken output (modalities, voice) where it takes such settings",
+    "audible": "the answer is silence: ask for another voice, or listen to agent.flac in the recording",
+    "done": "the answer did not end as it should: a longer --timeout tells a slow end from a missing one",
+    "close": "the peer may allow one answer a session: keep --turns-per-session at 1",
+}
+
+
+def hint_for(step: str, code: str, header: Header) -> str:
+    """A line of advice, by the peer's own code where it is a known one, else by the step. Empty where none is known."""
+    config = header.peer.config
+    key_env, model = config.get("key_env"), config.get("model")
+    other = next((turn for turn in header.profile.turns if turn != header.mode), None)
+    if code.lower() in RATE_LIMIT_CODES:
+        return "the account's rate limit is reached: wait, or raise it"
+    template = _BY_CODE.get(code) or _BY_STEP.get(step, "")
+    return template.format(
+        key=f"the environment variable {key_env}" if key_env else "--key-env names its environment variable",
+        model=f"(now {model})" if model else "NAME",
+        other_turn=f"try --turn {other}; " if other else "",
+    )
