@@ -29,9 +29,6 @@ def test_a_turn_is_measured(server: Server, tmp_path: Path) -> None:
     assert 0 < row["endpoint_ms"] < row["first_audible_ms"]
     assert row["first_packet_ms"] is None
     assert row["reasons"]["first_packet_ms"].startswith("continuous peer")
-        None,
-        "continuous peer: its audio never stops",
-    )
     assert "".join(event.text for event in of(TextReceived)) == SAID
     assert of(UserTranscript)[-1].text == HEARD
     (done,) = of(ResponseDone)
