@@ -27,7 +27,7 @@ class AudioDown(Protocol):
 
 
 class WholeDown(AudioDown, Protocol):
-    """A stream that goes on from answer to answer. skipped: samples so far that were no sound (a pre-skip). broken: nothing
+    """A stream that goes on from answer to answer. skipped: samples that were no sound (a pre-skip). broken: nothing
     more will come out."""
 
     @property
