@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Thread
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -338,3 +344,136 @@ def test_a_header_in_the_audio_that_contradicts_the_session_is_said(tmp_path: Pa
     settings = {"wav_headers": True, "declare_rate_hz": 16_000, "answer_s": 0.5, "burst_x": 0}
     held = hold(tmp_path / "run", settings, queries=[ToneQuery()], turn="manual")
     assert "rate_mismatch" in codes(held)
+
+
+# --- on real sockets, as the user calls it ----------------------------------------------------------------------
+
+
+def refusing_server(answers: list[tuple[int, dict[str, str]]], seen: list[dict[str, str]]):
+    """Refuses each upgrade with the next of `answers`, (status, headers), and echoes what it was sent."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Refuse(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            seen.append(dict(self.headers))
+            status, headers = answers[min(len(seen), len(answers)) - 1]
+            body = f"no: {self.headers.get('X-Secret')}".encode()
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body)), "Connection": "close"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = True
+
+        def log_message(self, *arguments) -> None:
+            pass
+
+    return ThreadingHTTPServer(("127.0.0.1", 0), Refuse)
+
+
+@contextmanager
+def served(answers: list[tuple[int, dict[str, str]]]):
+    """(address, headers of each request) of a server that refuses."""
+    seen: list[dict[str, str]] = []
+    with refusing_server(answers, seen) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}", seen
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_retry_after_of_a_refused_upgrade_reaches_the_suite(tmp_path: Path) -> None:
+    with served([(429, {"Retry-After": "600"}), (401, {})]) as (address, seen):
+        held = hold(tmp_path / "run", peer=f"ws://{address}/v1/realtime", queries=[ToneQuery()], turn="manual")
+    (why,) = held.outcome.result.hopeless.values()
+    assert len(seen) == 1
+    assert "HTTP 429" in why
+    assert "10 min 00 s" in why
+
+
+def test_a_header_is_sent_and_its_value_stays_out_of_everything(tmp_path: Path) -> None:
+    """The peer even sends the secret back in its refusal; --header on bench and on doctor."""
+    environment = {**os.environ, "MY_SECRET": "s3cret-value", "HTTPS_PROXY": "", "HTTP_PROXY": ""}
+    headers = ["--header", "X-Secret: $MY_SECRET", "--header", "X-Team: blue"]
+    with served([(403, {})]) as (address, seen):
+        for arguments in (
+            ["bench", "--out", str(tmp_path / "run"), "--limit", "1"],
+            ["doctor", "--out", str(tmp_path / "doctor")],
+        ):
+            command = [sys.executable, "-m", "harness.cli", *arguments, "--peer", f"ws://{address}/x", *headers]
+            ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+            assert ran.returncode == 4
+            assert "s3cret-value" not in ran.stdout + ran.stderr
+            assert "[key]" in ran.stdout + ran.stderr
+    assert len(seen) == 2
+    assert {(each["X-Secret"], each["X-Team"]) for each in seen} == {("s3cret-value", "blue")}
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            assert b"s3cret-value" not in file.read_bytes(), file
+    config = next((tmp_path / "run").rglob("session.json")).read_text()
+    assert "X-Secret" in config
+    assert "blue" not in config
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("X-Secret: plain", "name an environment variable"),
+        ("no colon", "write it as 'Name: value'"),
+        ("X: $NOT_SET_ANYWHERE", "set the environment variable NOT_SET_ANYWHERE"),
+    ],
+)
+def test_a_wrong_header_is_one_clear_line(header: str, words: str) -> None:
+    command = [sys.executable, "-m", "harness.cli", "doctor", "--peer", "ws://127.0.0.1:1/x", "--header", header]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert ran.returncode in (2, 3)
+    assert words in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert "plain" not in ran.stderr
+
+
+def test_a_proxy_on_the_way_is_noted_by_its_host_alone(tmp_path: Path) -> None:
+    """The proxy leads peer.test to the embedded agent; its password stands nowhere in the recording."""
+    import asyncio
+
+    from connectors.agent.knobs import Knobs
+    from connectors.agent.server import serve
+    from tests.connectors.transports.test_proxy import TestProxy
+
+    ready, stop = Event(), Event()
+    ports: list[int] = []
+
+    def beside() -> None:
+        async def main() -> None:
+            async with serve(Knobs(think_ms=50, answer_s=0.3, burst_x=0)) as agent:
+                proxy = TestProxy(urlsplit(agent.url).port or 0)
+                listening = await asyncio.start_server(proxy.handle, "127.0.0.1", 0)
+                ports.append(listening.sockets[0].getsockname()[1])
+                ready.set()
+                await asyncio.to_thread(stop.wait)
+                listening.close()
+
+        asyncio.run(main())
+
+    thread = Thread(target=beside)
+    thread.start()
+    try:
+        assert ready.wait(30)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HTTP_PROXY", f"http://me:s3cret@127.0.0.1:{ports[0]}")
+            patch.setenv("NO_PROXY", "")
+            patch.setenv("no_proxy", "")
+            held = hold(tmp_path / "run", peer="ws://peer.test/v1/realtime", queries=[ToneQuery()], turn="manual")
+    finally:
+        stop.set()
+        thread.join()
+    assert held.row["status"] == "ok"
+    (session,) = held.sessions
+    (note,) = [note for note in session.of(Note) if note.code == "proxy"]
+    assert "the proxy 127.0.0.1:" in note.message
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]

@@ -323,3 +323,48 @@ def test_a_server_that_is_no_websocket_is_one_line() -> None:
             assert "\n" not in str(caught.value)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("way", ["SSL_CERT_FILE", "--set ca"])
+def test_a_root_of_ones_own_is_trusted_when_named(way: str, tmp_path, monkeypatch) -> None:
+    from connectors.endpoint import Endpoint
+    from harness.core.connector import PeerOptions
+
+    authority, server = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(server)
+    root = tmp_path / "root.pem"
+    authority.cert_pem.write_to_path(str(root))
+
+    async def handler(ws) -> None:
+        await ws.wait_closed()
+
+    async def body(client: Client, url: str) -> None:
+        options = PeerOptions(target=url)
+        with pytest.raises(ConnectorError, match="--set ca=FILE"):
+            await client.open(url, tls=Endpoint(options).tls())
+        if way == "SSL_CERT_FILE":
+            monkeypatch.setenv(way, str(root))
+        transport = await client.open(url, tls=Endpoint(options, ca=None if "SSL" in way else str(root)).tls())
+        await transport.close()
+
+    scenario(handler, body, ssl=server)
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("12", 12.0), ("nonsense", None), (None, None)])
+def test_a_refusal_carries_how_long_to_stay_away(value: str | None, seconds: float | None) -> None:
+    async def handler(ws) -> None:
+        await ws.wait_closed()
+
+    def refuse(connection, request):
+        response = connection.respond(429, "slow down")
+        if value is not None:
+            response.headers["Retry-After"] = value
+        return response
+
+    async def body(client: Client, url: str) -> None:
+        with pytest.raises(ConnectorError, match="rate limit reached") as caught:
+            await client.open(url)
+        assert caught.value.retryable
+        assert caught.value.retry_after_s == seconds
+
+    scenario(handler, body, process_request=refuse)
