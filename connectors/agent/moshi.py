@@ -1,4 +1,7 @@
-"""The agent as a Moshi server: a frame of 80 ms for each 80 ms of the user's audio, silence where nothing is said."""
+"""The agent as a Moshi server: a frame of 80 ms for each 80 ms of the user's audio, silence where nothing is said.
+
+As with Kyutai's server the first frame is taken for the past and brings none (protocol sheet, section 7.1).
+"""
 
 from __future__ import annotations
 
@@ -40,4 +43,5 @@ def moshi_mouth(number: int, session: ServerSession, wire: AgentWire, shared: Sh
         now_ns=shared.now_ns,
         record=shared.truth.add,
         clocked=True,
+        head_start=1,
     )

@@ -21,7 +21,7 @@ class Mouth:
 
     rate_hz, packet_ms: of every packet. record: takes the truth log's `write` records, for packets with samples of an
     answer. on_state: told when a response begins and ends to sound. clocked: no ticks of its own, a packet leaves for
-    every packet's length of input that it is told of (`heard`).
+    every packet's length of input that it is told of (`heard`); the first `head_start` of those bring none.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class Mouth:
         now_ns: Callable[[], int],
         record: Callable[[tuple[Any, ...]], None],
         clocked: bool = False,
+        head_start: int = 0,
     ) -> None:
         self.rate_hz = rate_hz
         self.on_state: OnState = lambda state, response: None
@@ -49,7 +50,7 @@ class Mouth:
         self._timer: asyncio.TimerHandle | None = None
         self._running = False
         self._clocked = clocked
-        self._heard_ns = 0
+        self._heard_ns = -head_start * self._period_ns
 
     def at_rate(self, rate_hz: int) -> None:
         """Speak at another rate from now on; nothing may be queued."""

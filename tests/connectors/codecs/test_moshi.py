@@ -1,4 +1,4 @@
-"""Moshi's codec against messages written by hand; the Ogg-Opus pages in them are of Kyutai's own writer (sphn 0.2.1)."""
+"""Moshi's codec against messages written by hand; the Opus pages in them are of Kyutai's own writer (sphn 0.2.1)."""
 
 from __future__ import annotations
 
