@@ -20,9 +20,10 @@ def errors(agent: Agent) -> list[str]:
 
 def written(agent: Agent) -> list[int]:
     """Samples that the agent wrote for each answer, in order of the answers."""
-    writes = agent.truth.records("write")
-    responses = [record["response"] for record in agent.truth.records("response")]
-    return [sum(each["samples"] for each in writes if each["response"] == response) for response in responses]
+    sizes = {(record["conn"], record["response"]): 0 for record in agent.truth.records("response")}
+    for record in agent.truth.records("write"):
+        sizes[record["conn"], record["response"]] += record["samples"]
+    return list(sizes.values())
 
 
 def ends(agent: Agent) -> list[dict[str, Any]]:

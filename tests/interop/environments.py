@@ -77,7 +77,9 @@ def build_node(name: str) -> Path:
 
 def _install_python(name: str, files: list[Path], folder: Path) -> None:
     _run(name, [sys.executable, "-m", "venv", str(folder)])
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # Only its retries tell a registry that is not reached from one that lacks a release.
+    quiet = ["--quiet", "--disable-pip-version-check", "--retries", "5"]
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", *quiet]
     for file in files:
         options = ["--no-deps"] if file.name == "no_deps.txt" else []
         _run(name, [*pip, *options, "--requirement", str(file)])
