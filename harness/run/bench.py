@@ -138,7 +138,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def _check(peers: Sequence[Peer], request: BenchRequest) -> None:
     turn = request.suite.session.turn
     for peer in peers:
-        if turn not in peer.profile.turns:
+        if not peer.profile.upload and turn not in peer.profile.turns:
             can = " or ".join(peer.profile.turns) or "none"
             raise ConfigError(f"{peer.label} cannot do --turn {turn}; it has: {can}")
     if request.resume and request.out is None:

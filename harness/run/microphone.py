@@ -1,4 +1,4 @@
-"""The paced sender of one session: behaves like a microphone on absolute deadlines.
+"""The sender of one session's user audio: behaves like a microphone on absolute deadlines, or uploads a clip whole.
 
 A chunk leaves when its last sample exists. The next chunk is taken, encoded and framed right after the one before
 has left, so at the deadline only a write is left to do. A late chunk leaves at once; the schedule never shifts.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from harness.core.audio import Int16, int16_to_pcm16, samples_to_ns
-from harness.core.commands import AppendAudio
+from harness.core.commands import AppendAudio, CreateResponse
 from harness.core.connector import Connection, Prepared, Sink
 from harness.core.events import AudioSent, StreamStarted, StreamStopped
 from harness.run.pacer import Deadline, Pacer, Slots
@@ -95,6 +95,31 @@ class Microphone:
         self._record(StreamStarted(t_ns=start_ns, sample=self._stream.position, rate_hz=self.rate_hz))
         self._prepare()
         return start_ns
+
+    def upload(self, samples: int) -> int:
+        """Send the next `samples` at once, with the wish for an answer, as one request; return when that was begun.
+
+        No stream starts: what is uploaded has no place on a media timeline. Raises ConnectorError.
+        """
+        begin = self._stream.position
+        pcm = int16_to_pcm16(self._stream.take(samples))
+        prepared = [self._connection.prepare(command) for command in (AppendAudio(pcm=pcm), CreateResponse())]
+        started_ns = self._clock.now_ns()
+        pending = sum(self._connection.send(each) for each in prepared)
+        event = AudioSent(
+            t_ns=self._clock.now_ns(),
+            planned_ns=started_ns,
+            started_ns=started_ns,
+            sample=begin,
+            samples=samples,
+            pcm=pcm,
+        )
+        if pending:
+            self._undrained[begin] = event
+            self._connection.when_drained(lambda t_ns: self._drained(begin, t_ns))
+        else:
+            self._record(event)
+        return started_ns
 
     def cue(self, cue: Cue) -> None:
         """Set what happens at a sample of the running stream that is not on its way yet."""

@@ -204,11 +204,14 @@ class SessionRunner:
             annotator=query.annotator,
         )
         self._sink(started)
-        if self._options.turn == "manual":
+        if self._peer.profile.upload:
+            speech_end_ns = microphone.upload(len(query.samples))  # no media time: what comes from now on may answer
+        elif self._options.turn == "manual":
             self._say_manual(started, connection, microphone)
         elif not microphone.running:
             microphone.start()
-        speech_end_ns = microphone.instant_of(speech_end)
+        if not self._peer.profile.upload:
+            speech_end_ns = microphone.instant_of(speech_end)
         earlier = self._watch.responses if self._watch else frozenset()
         self._watch = TurnWatch(speech_end_ns, earlier, self._utterances)
         outcome = await self._answer(speech_end_ns + round(self._options.timeout_s * NS_PER_S))
@@ -219,6 +222,9 @@ class SessionRunner:
         self._sink(TurnEnded(t_ns=self._rig.clock.now_ns(), turn=turn, outcome=outcome, reason=reason))
         if outcome == "closed":
             self._gone = reason or "the connection was closed"
+        if self._peer.profile.upload and self._said:
+            # Here the first request shows whether we are let in at all: what is refused for good fails the session.
+            raise ConnectorError(reason, kind="peer")
 
     def _say_manual(self, turn: TurnStarted, connection: Connection, microphone: Microphone) -> None:
         """Stream until the anchor packet (or the clip) has left, and commit in the same breath.
@@ -350,7 +356,7 @@ class SessionRunner:
         return Header(
             session=self._plan.id,
             peer=PeerInfo(kind=peer.kind, label=peer.label, version=peer.version, config=peer.config),
-            mode=options.turn,
+            mode="upload" if peer.profile.upload else options.turn,
             profile=peer.profile,
             clock=ClockInfo(name=clock.name, resolution_ns=clock.resolution_ns),
             anchor=wall_anchor(clock),
