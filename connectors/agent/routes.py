@@ -10,6 +10,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 from websockets.http11 import Request
 
 from connectors.agent.gemini import GEMINI_PATHS, gemini_live
+from connectors.agent.http_wire import CHAT, chat_completions
 from connectors.agent.knobs import Knobs
 from connectors.agent.live import LIVE_PATH, live_mouth, openai_live
 from connectors.agent.moshi import moshi, moshi_mouth
@@ -67,6 +68,7 @@ HTTP_ROUTES: list[tuple[str, str, Handler]] = [
     ("DELETE", CALLS + "/*", hang_up),
     ("POST", CALLS + "/*", hang_up),
     ("POST", OFFER, small_webrtc),
+    ("POST", CHAT, chat_completions),
 ]
 """(method, path, handler); a path that ends in `*` stands for all that begin with it."""
 

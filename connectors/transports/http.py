@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import h11
@@ -88,8 +88,7 @@ class StampedHttp(asyncio.Protocol):
 
     # --- the transport's calls ------------------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: Any) -> None:
         self.transport, self._over = transport, False
         # Zero: `resume_writing` then means that everything has left, and uvloop writes at once.
         transport.set_write_buffer_limits(high=0)
