@@ -1,8 +1,7 @@
 """Kyutai's own `moshi.server` with small random weights: `python server.py PORT`, in its own environment.
 
-Everything is theirs (the socket, both Opus streams, Mimi, the language model and its loop) but the checkpoint: models of
-the same make, shrunk until a step takes a fraction of its 80 ms on one core, and a vocabulary of made-up pieces.
-Facts on how it starts without weights: the sheet of independent peers.
+Everything is theirs (the socket, both Opus streams, Mimi, the language model and its loop) but the checkpoint: models
+of the same make, shrunk until a step takes a fraction of its 80 ms on one core, and a vocabulary of made-up pieces.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import Any
 
 os.environ |= {"NO_TORCH_COMPILE": "1", "NO_CUDA_GRAPH": "1"}
 
-import torch  # noqa: E402
-from moshi.models import loaders  # noqa: E402
+import torch
+from moshi.models import loaders
 
 WEIGHT_STD = 0.05
 TEXT_TOKENS = 500
