@@ -31,6 +31,7 @@ system:
 # Last, so that the closing lines are pytest's own.
 pytest: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.setup.models
+	$(BIN)/python -m tests.setup.interop
 	$(BIN)/python -m pytest
 
 $(VENV)/core.stamp: pyproject.toml

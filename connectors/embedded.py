@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from connectors.agent.knobs import Knobs
 from connectors.openai import OpenAIRealtime
 from harness.core.clock import Clock
 from harness.core.commands import Configure
@@ -153,13 +152,11 @@ class EmbeddedAgent:
         return await self._peer.connect(configure, sink)
 
     def _shared_out(self, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        """Settings of the client and knobs of the agent. What neither knows is a knob: the agent names the nearest."""
+        """Settings of the client, and knobs of the agent: all the rest. What is none, the agent refuses."""
         known = {field.name for field in msgspec.structs.fields(sys.modules[self._kind.__module__].Settings)}
-        knobs = {field.name for field in msgspec.structs.fields(Knobs)}
-        if self.protocol != "openai":
-            knobs.discard("dialect")
+        both = {"dialect"} if self.protocol == "openai" else set()
         client = {key: value for key, value in settings.items() if key in known}
-        return client, {key: value for key, value in settings.items() if key in knobs or key not in known}
+        return client, {key: value for key, value in settings.items() if key not in known or key in both}
 
     async def _listening(self, complaints: Any) -> Listening:
         process = self._process
