@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
 from harness.core.errors import ConnectorError
@@ -79,7 +80,10 @@ class EndingSession(FakeSession):
             self.sink(PeerError(t_ns=now(), code="rate_limit_exceeded", message=message))
             self.sink(ResponseDone(t_ns=now(), response="f", status="failed", reason="rate_limit_exceeded"))
             return
+        sink, name = self.sink, f"r{self.answers}"
+        self.sink = lambda e: sink(msgspec.structs.replace(e, response=name) if hasattr(e, "response") else e)
         super().answer()
+        self.sink = sink
         if last and self.peer.how in ("close", "expired"):
             self.end()
 
@@ -119,8 +123,9 @@ def test_the_queries_that_are_left_move_to_a_new_session(tmp_path: Path, how: st
 def test_two_turns_of_a_session_are_finished_before_it_is_left(tmp_path: Path) -> None:
     peer = EndingPeer("go away", after=2)
     run_suite(tmp_path, peer, n=3, plan=PlanOptions(turns_per_session=3))
-    _, sessions = rows_and_sessions(tmp_path)
+    scored, sessions = rows_and_sessions(tmp_path)
     assert [len(list(session.of(TurnStarted))) for session in sessions.values()] == [2, 1]
+    assert [row["status"] for row in scored.rows] == ["ok"] * 3
 
 
 def test_a_peer_that_closes_at_once_costs_one_query_a_session(tmp_path: Path) -> None:
