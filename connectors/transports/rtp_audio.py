@@ -7,7 +7,7 @@ Stands in the place of aiortc's jitter buffer, which adds 80 ms and 200 more for
   (`wire_bytes` 0) and its instant is its begin. A pause is filled while it lasts, so that a quiet peer is heard to be
   quiet; a late packet, whose timestamp leaves no gap, is waited for and shows as an underrun;
 - a listener who has fallen behind (a packet was late, the rest came on time) catches up as every WebRTC receiver does:
-  packets without sound are left out until he is behind by less than one. What was left out is counted.
+  of packets without sound so much is left out as he is behind. What was left out is counted.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ PAUSE_NS = 600 * NS_PER_MS
 """Nothing for so long is a pause: shorter ones join what is said to one utterance (timing definitions, section 1)."""
 PAUSE_STEP_S = 0.1
 """How often silence is put into a pause that lasts."""
+BEHIND_NS = 5 * NS_PER_MS
+"""A listener is this late before anything is left out: jitter of a millisecond or two is not worth a cut each time."""
 SOUNDLESS = 104
 """Peak below which a packet has no sound: -50 dBFS, 10 dB below what counts as audible."""
 
@@ -136,10 +138,13 @@ class RtpAudio:
         self._last_ns = packet.t_ns
         if self._pause is None:
             self._pause = self._loop.call_later(PAUSE_STEP_S, self._look)
-        if self._heard_ns - packet.t_ns >= samples_to_ns(samples, RATE_HZ) and _soundless(pcm):
-            self._skipped += samples
-            return
-        self._emit(packet.t_ns, pcm, packet.wire_bytes)
+        behind_ns = self._heard_ns - packet.t_ns
+        if behind_ns >= BEHIND_NS and _soundless(pcm):
+            cut = min(samples, ns_to_samples(behind_ns, RATE_HZ))
+            self._skipped += cut
+            pcm = pcm[cut * PCM16_BYTES :]
+        if pcm:
+            self._emit(packet.t_ns, pcm, packet.wire_bytes)
 
     def _fill(self, packet: Arrived) -> None:
         """Silence for the time between the packet before and this one."""

@@ -220,7 +220,7 @@ class RtpBuffered(Event, frozen=True, kw_only=True, tag="rtp_buffered"):
 
     wait_ns: how long a packet waits at most for one that is missing before it. lost: given up; late: came after that;
     reordered: came out of order, in time. held_ns, max_held_ns: waiting of the delivered packets, summed and the
-    longest. filled_samples: silence put into gaps; skipped_samples: packets without sound left out to catch up.
+    longest. filled_samples: silence put into gaps; skipped_samples: sound-free ones left out to catch up.
     """
 
     wait_ns: int
