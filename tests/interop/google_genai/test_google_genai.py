@@ -12,7 +12,7 @@ import soxr
 from connectors.agent import Knobs, serve
 from harness.core.audio import int16_to_pcm16, pcm16_to_int16
 from tests.connectors.agent.talk import RATE_HZ, spoken
-from tests.interop.answers import errors, texts, written
+from tests.interop.answers import ends, errors, texts, written
 from tests.interop.environments import environment
 from tests.interop.processes import drive
 
@@ -47,7 +47,9 @@ def test_turns_of_every_kind(tmp_path: Path) -> None:
             assert 0 < seen["interrupted"]["audio_bytes"] < 2 * RATE_HZ * ANSWER_S
             assert seen["detected"]["handle"]
             assert [record["dialect"].split("/")[0] for record in agent.truth.records("open")] == ["gemini"] * 2
-            assert [stop["reason"] for stop in agent.truth.records("stop")] == ["barge_in"]
+            assert [end["status"] for end in ends(agent)] == [
+                "cancelled" if name == "interrupted" else "completed" for name in seen
+            ]
             assert errors(agent) == []
 
     asyncio.run(talk())
