@@ -53,6 +53,7 @@ class OpenAIRealtime:
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = DIALECTS["openai"].evidence
     declared: ClassVar[Profile] = DIALECTS["openai"].profile
+    variants: ClassVar[tuple[Dialect, ...]] = tuple(row for row in DIALECTS.values() if row.name != "openai")
     settings_kind: ClassVar[type[Settings]] = Settings
     own_dialect: ClassVar[str] = "openai"
 

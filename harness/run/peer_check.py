@@ -40,6 +40,7 @@ from harness.core.session.header import Header
 from harness.run.peer_hints import hint_for
 
 NOTHING = "nothing"
+UNSAID = "not said by this peer"
 State = Literal["ok", "warn", "failed", "skipped"]
 E = TypeVar("E", bound=Event)
 
@@ -108,7 +109,9 @@ class _Turn:
         self.answer = self._answer()
         ident = getattr(self.answer, "response", "")
         since = self.answer.seq if self.answer else len(events)
-        mine = [e for e in events if e.seq >= since and getattr(e, "response", ident) in (ident, "")]
+        mine = [e for e in events if e.seq >= since]
+        if not self.profile.continuous:  # there, the audio belongs to no response
+            mine = [e for e in mine if getattr(e, "response", ident) in (ident, "")]
         self.texts = [e for e in mine if isinstance(e, TextReceived) and e.text]
         self.packets = [e for e in mine if isinstance(e, AudioReceived) and e.samples > 0]
         self.done = next((e for e in mine if isinstance(e, ResponseDone)), None)
@@ -192,13 +195,13 @@ def _endpoint(turn: _Turn) -> Step:
     manual = turn.header.mode == "manual"
     name = "commit confirmed" if manual else "end of speech heard"
     expected = "the peer's word that it took the commit" if manual else "the peer's word that the user stopped speaking"
-    if turn.profile.continuous or turn.profile.upload or turn.header.mode not in ("manual", "vad"):
-        return Step(name=name, state="skipped", detail="no such word in this protocol", expected=expected)
     since = turn.started.seq if turn.started else 0
     kinds = (InputCommitted,) if manual else (UserSpeechStopped, InputCommitted)
     found = next((e for e in turn.events if isinstance(e, kinds) and e.seq > since), None)
     if found is not None:
         return Step(name=name, state="ok", detail=turn.since_speech_ms(found), expected=expected, seq=found.seq)
+    if turn.profile.continuous or turn.profile.upload or turn.header.mode not in ("manual", "vad"):
+        return Step(name=name, state="skipped", detail=UNSAID, expected=expected)
     if turn.answer is None:
         return Step(name=name, state="failed", expected=expected)
     if manual:
@@ -210,7 +213,11 @@ def _endpoint(turn: _Turn) -> Step:
 def _started(turn: _Turn) -> Step:
     expected = "an answer"
     if turn.profile.continuous:
-        return Step(name="answer begun", state="skipped", detail="its audio never stops", expected=expected)
+        begun = turn.first(ResponseStarted, lambda event: event.t_ns >= (turn.speech_end_ns or 0))
+        if begun is None:
+            return Step(name="answer begun", state="skipped", detail=UNSAID, expected=expected)
+        said = turn.since_speech_ms(begun)
+        return Step(name="answer begun", state="ok", detail=said, expected=expected, seq=begun.seq)
     if turn.answer is None:
         return Step(name="answer begun", state="failed", expected=expected)
     detail = turn.since_speech_ms(turn.answer)
@@ -234,6 +241,7 @@ def _text(turn: _Turn) -> Step:
         return Step(name="text", state="warn", detail="none came: ttft_ms will be empty", expected=expected)
     first = turn.texts[0]
     late = turn.profile.text == "before_audio" and turn.packets and turn.packets[0].seq < first.seq
+    late = late and not turn.profile.continuous
     detail = turn.since_speech_ms(first)
     if late:
         behind_ms = (first.t_ns - turn.packets[0].t_ns) / NS_PER_MS
@@ -284,15 +292,15 @@ def _audible(turn: _Turn) -> Step:
 
 def _done(turn: _Turn) -> Step:
     expected = "the peer's word that the answer is complete"
-    if turn.profile.continuous:
-        return Step(name="done", state="skipped", detail="no such word in this protocol", expected=expected)
+    if turn.profile.continuous and turn.done is None:
+        return Step(name="done", state="skipped", detail=UNSAID, expected=expected)
     if turn.done is None:
         return Step(name="done", state="failed", expected=expected)
     if turn.done.status not in ("completed", "incomplete"):
         why = f" ({turn.done.reason})" if turn.done.reason else ""
         return Step(name="done", state="failed", detail=f"it is {turn.done.status}{why}", expected=expected)
     late = [packet for packet in turn.packets if packet.seq > turn.done.seq]
-    if late:
+    if late and not turn.profile.continuous:
         detail = f"and {len(late)} packets after it, which no figure counts"
         return Step(name="done", state="warn", detail=detail, expected=expected, seq=turn.done.seq)
     state: State = "ok" if turn.done.status == "completed" else "warn"

@@ -319,6 +319,16 @@ def test_a_continuous_peer_has_no_turns_on_the_wire() -> None:
 
 
 @pytest.mark.unit
+def test_a_continuous_peer_with_words_of_its_turns_has_them_checked() -> None:
+    profile = Profile(continuous=True, pacing="paced")
+    events = [
+        msgspec.structs.replace(e, response="") if isinstance(e, AudioReceived) else e
+        for e in ordinary(packets=30, ms=100, every_ms=100)
+    ]
+    assert set(states(verdict(events=events, profile=profile)).values()) == {"ok"}
+
+
+@pytest.mark.unit
 def test_an_upload_sets_no_session_up() -> None:
     profile = Profile(upload=True, turns=("manual",))
     change = without(SessionReady, UserSpeechStopped, InputCommitted, ConnectionClosed)
