@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from harness.core.errors import ConfigError
 from harness.core.events import AudioReceived, ConnectionPhase, Event, ResponseDone, SessionReady
 
 CLOCK = SystemClock()
+DOCS = Path(openai.__file__).parent / "docs" / "openai-family.md"
 KEYS = {row.key_env: f"secret-of-{row.key_env}" for row in DIALECTS.values() if row.key_env}
 
 
@@ -230,3 +232,18 @@ def test_settings_first_and_a_subprotocol() -> None:
     assert [said["type"] for said in server.got] == ["session.update", "input_audio_buffer.append"]
     assert set(server.got[0]["session"]) == {"instructions", "voice", "allow_recording"}
     assert [event.phase for event in events if isinstance(event, SessionReady)] == ["updated"]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_docs_tell_of_each_dialect(name: str) -> None:
+    row, called = DIALECTS[name], "openai?dialect=beta" if name == "openai-beta" else name
+    told = [line for line in DOCS.read_text("utf-8").splitlines() if line.startswith(f"| `{called}` |")]
+    assert len(told) == 2
+    assert row.evidence in told[0]
+    assert row.section in told[0]
+    assert (row.key_env or "") in told[0]
+    assert (row.model or "") in told[0] or name == "openai-beta"
+    assert ", ".join(row.turns) in told[1]
+    for rate_hz in (row.input_rates_hz[0], row.output_rates_hz[0]):
+        assert str(rate_hz) in told[1]
