@@ -1,15 +1,17 @@
 """Hugging Face's speech-to-speech server, without what it would fetch from a hub: `python launch.py PORT BACKEND`.
 
 Everything is theirs but two downloads: Silero's detector comes from its own package, and sentences are split by a
-rule. The models are asked for at the URL BACKEND.
+rule. The models are asked for at the URL BACKEND. WebRTC uses the loopback and asks no STUN server.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from typing import Any
 
+import aioice.ice
 import nltk
 import nltk.tokenize
 import silero_vad
@@ -53,6 +55,8 @@ def options(port: str, backend: str) -> list[str]:
 
 
 if __name__ == "__main__":
+    os.environ["SPEECH_TO_SPEECH_ICE_SERVERS"] = "[]"
+    aioice.ice.get_host_addresses = lambda *_, **__: ["127.0.0.1"]
     torch.set_num_threads(1)
     torch.hub.load = lambda *_, **__: (detector(), None)
     nltk.download = lambda *_, **__: True
