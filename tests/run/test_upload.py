@@ -1,0 +1,218 @@
+"""Upload mode end to end: the whole query in one request, the answer streamed, figures beside the agent's truth log."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from connectors.chat import ChatCompletions
+from harness.core.commands import AppendAudio, CreateResponse
+from harness.core.events import (
+    AudioReceived,
+    AudioSent,
+    CommandSent,
+    ConnectionClosed,
+    ConnectionPhase,
+    PeerError,
+    ResponseDone,
+    StreamStarted,
+    TurnStarted,
+)
+from harness.run import bench
+from harness.run.microphone import Microphone
+from harness.run.pacer import Pacer, Slots
+from harness.run.plan import PlanOptions
+from tests.run.fakes import FakeConnection, ToneQuery
+from tests.run.live import Held, hold
+
+pytestmark = pytest.mark.loopback
+QUICK = {"think_ms": 100, "answer_s": 0.6, "text_lead_ms": 50}
+NS_PER_MS = 1_000_000
+
+
+class Uploads:
+    """Agents in processes of their own, and runs against them through chat completions."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._monkeypatch = monkeypatch
+        self._agents: list[subprocess.Popen[str]] = []
+
+    def hold(self, knobs: dict[str, object], settings: dict[str, object] | None = None, **options: Any) -> Held:
+        """Hold a run; its truth log is read with `truth`."""
+        number = len(self._agents)
+        url = self._serve(knobs, self._folder / f"truth-{number}.jsonl")
+
+        def make_peer(text: str, asked: Any, clock: Any) -> ChatCompletions:
+            return ChatCompletions(msgspec.structs.replace(asked, target=url), clock)
+
+        self._monkeypatch.setattr(bench, "make_peer", make_peer)
+        options.setdefault("queries", [ToneQuery(ms=900)])
+        return hold(self._folder / f"run-{number}", settings, peer="chat", **options)
+
+    def truth(self, *kinds: str) -> list[dict[str, Any]]:
+        """Records of the last agent, which is stopped so that all of them are there."""
+        self.stop()
+        lines = (self._folder / f"truth-{len(self._agents) - 1}.jsonl").read_text("utf-8").splitlines()
+        return [record for record in map(json.loads, lines) if record["type"] in kinds]
+
+    def stop(self) -> None:
+        for agent in self._agents:
+            if agent.stdin is not None and not agent.stdin.closed:
+                agent.stdin.close()
+            agent.wait(timeout=20)
+            if agent.stdout is not None:
+                agent.stdout.close()
+
+    def _serve(self, knobs: dict[str, object], truth: Path) -> str:
+        command = [sys.executable, "-m", "connectors.agent", "--port", "0", "--exit-with-stdin", "--truth", str(truth)]
+        for key, value in knobs.items():
+            command += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+        agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._agents.append(agent)
+        assert agent.stdout is not None
+        url: str = json.loads(agent.stdout.readline())["url"]
+        return url.replace("ws", "http", 1).removesuffix("/realtime")
+
+
+@pytest.fixture
+def uploads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Uploads]:
+    held = Uploads(tmp_path, monkeypatch)
+    yield held
+    held.stop()
+
+
+@pytest.mark.parametrize("dialect", ["openai", "dashscope", "vllm-omni"])
+def test_figures_agree_with_the_truth(uploads: Uploads, dialect: str) -> None:
+    held = uploads.hold(QUICK, {"dialect": dialect})
+    row = held.row
+    assert (row["status"], row["mode"]) == ("ok", "upload")
+    (session,) = held.sessions
+    assert session.header.mode == "upload"
+    assert [event.phase for event in session.of(ConnectionPhase)][:3] == ["started", "dns", "tcp"]
+    (append,) = uploads.truth("append")
+    write = next(record for record in uploads.truth("write") if record["kind"] == "audio")
+    true_ms = (write["before_ns"] - append["t_ns"]) / NS_PER_MS
+    assert true_ms - 1 <= row["first_packet_ms"] <= true_ms + 150  # above by the way there and back, and a busy machine
+    assert 40 <= row["ttft_ms"] <= row["first_packet_ms"]
+    assert row["rtf_anchor"] == "upload"
+    assert row["response_s"] == pytest.approx(0.6, abs=0.001)
+    assert row["generation_s"] > row["first_packet_ms"] / 1000
+    for name in ("first_audible_ms", "endpoint_ms", "send_late_p99_ms"):
+        assert row[name] is None
+        assert "upload" in row["reasons"][name] or "this mode" in row["reasons"][name]
+    assert row["connect_ms"] > 0
+    assert row["usage"]
+
+
+def test_the_whole_clip_is_one_send_without_a_timeline(uploads: Uploads) -> None:
+    query = ToneQuery(ms=1500)
+    (session,) = uploads.hold(QUICK, queries=[query]).sessions
+    (turn,) = session.of(TurnStarted)
+    (sent,) = session.of(AudioSent)
+    assert (sent.sample, sent.samples) == (turn.clip_sample, len(query.samples)) == (0, turn.clip_samples)
+    assert sent.planned_ns == sent.started_ns <= sent.t_ns
+    assert not list(session.of(StreamStarted))
+    assert not list(session.of(CommandSent))
+    assert np.array_equal(session.user, query.samples)
+    first = next(session.of(AudioReceived))
+    assert first.t_ns - turn.t_ns < 1_500_000_000  # the clip was not played in real time
+    assert uploads.truth("append")[0]["end_sample"] == len(query.samples)
+
+
+def test_turns_of_a_session_share_its_connection_and_its_history(uploads: Uploads) -> None:
+    queries = [ToneQuery(f"q{k}", ms=400 + 100 * k) for k in range(3)]
+    held = uploads.hold(QUICK, queries=queries, plan=PlanOptions(turns_per_session=3))
+    assert [row["status"] for row in held.rows] == ["ok"] * 3
+    assert all(row["response_s"] == pytest.approx(0.6, abs=0.001) for row in held.rows)
+    (session,) = held.sessions
+    assert [event.phase for event in session.of(ConnectionPhase)].count("tcp") == 1
+    assert [event.response for event in session.of(ResponseDone)] == [f"chatcmpl-{turn}" for turn in (1, 2, 3)]
+    assert [event.by for event in session.of(ConnectionClosed)] == ["us"]
+    turns = list(session.of(TurnStarted))
+    assert [turn.clip_sample for turn in turns] == [
+        0,
+        len(queries[0].samples),
+        sum(len(q.samples) for q in queries[:2]),
+    ]
+
+
+def test_a_connection_lost_in_mid_answer_costs_one_turn(uploads: Uploads) -> None:
+    knobs = QUICK | {"close_after_ms": 50, "answer_s": 5, "burst_x": 1, "close_code": 0}
+    queries = [ToneQuery("q0"), ToneQuery("q1")]
+    held = uploads.hold(knobs, queries=queries, plan=PlanOptions(turns_per_session=2))
+    assert [row["status"] for row in held.rows] == ["peer_error", "peer_error"]
+    assert all("closed" in row["error"] for row in held.rows)
+    assert len(held.sessions) == 1
+
+
+def test_a_peer_that_does_not_answer_is_a_timeout_and_the_next_turn_asks_anew(uploads: Uploads) -> None:
+    queries = [ToneQuery("q0"), ToneQuery("q1")]
+    held = uploads.hold({"never_answer": True}, queries=queries, timeout_s=0.7, plan=PlanOptions(turns_per_session=2))
+    assert [row["status"] for row in held.rows] == ["timeout", "timeout"]
+    assert len(uploads.truth("append")) == 2
+
+
+def test_a_refused_key_is_said_once_and_ends_the_run(uploads: Uploads) -> None:
+    held = uploads.hold({"refuse_with": 401}, queries=[ToneQuery(f"q{k}") for k in range(4)])
+    assert "401" in held.outcome.result.hopeless[next(iter(held.outcome.result.hopeless))]
+    assert [row["status"] for row in held.rows] == ["peer_error"]
+    (session,) = held.sessions
+    assert [event.fatal for event in session.of(PeerError)] == [True]
+
+
+def test_a_rate_limit_is_waited_for(uploads: Uploads) -> None:
+    held = uploads.hold(
+        {"error": "rate_limit"}, queries=[ToneQuery("q0"), ToneQuery("q1")], plan=PlanOptions(turns_per_session=2)
+    )
+    assert [row["status"] for row in held.rows] == ["peer_error", "peer_error"]
+    first, second = uploads.truth("error")
+    assert second["t_ns"] - first["t_ns"] >= 1_000 * NS_PER_MS  # the peer's Retry-After
+
+
+def test_a_busy_line_is_recorded_when_the_last_byte_has_left() -> None:
+    """A send that the transport has not passed on is recorded at the instant at which it has."""
+    import asyncio
+
+    from harness.core.clock import SystemClock
+
+    async def main() -> None:
+        clock = SystemClock()
+        connection, events, failures = FakeConnection(clock), [], []
+        pacer = Pacer(clock)
+        microphone = Microphone(
+            connection,
+            pacer=pacer,
+            slots=Slots(),
+            record=events.append,
+            on_failure=failures.append,
+            rate_hz=24_000,
+            chunk_samples=480,
+        )
+        samples = ToneQuery().samples
+        assert microphone.say(samples) == 0
+        connection.pending = 7
+        started_ns = microphone.upload(len(samples))
+        assert [type(command) for _, command in connection.sent] == [AppendAudio, CreateResponse]
+        assert events == []
+        drained: Callable[[int], None] = connection.waiting[0]
+        drained(started_ns + 5)
+        (sent,) = events
+        assert (sent.started_ns, sent.t_ns, sent.lost) == (started_ns, started_ns + 5, False)
+        connection.pending = 7
+        microphone.say(samples)
+        microphone.upload(len(samples))
+        microphone.stop()
+        assert [(event.sample, event.lost) for event in events] == [(0, False), (len(samples), True)]
+        assert not microphone.running
+        pacer.close()
+
+    asyncio.run(main())
