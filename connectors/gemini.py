@@ -56,6 +56,7 @@ class GeminiLive:
         input_rate_hz=INPUT_RATE_HZ,
         output_rate_hz=OUTPUT_RATE_HZ,
         chunk_ms=20,
+        confirms_commit=False,
         flush_on=("interrupted",),
         text="with_audio",
         user_transcript=True,

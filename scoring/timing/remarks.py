@@ -54,6 +54,8 @@ def _uncommitted(session: Session) -> Iterator[Remark]:
     """A manual turn that the peer answered without ever confirming the commit may not have been heard at all."""
     commits = sum(command.command == "commit" for command in session.of(CommandSent))
     answered = any(True for _ in session.of(ResponseStarted))
+    if not session.header.profile.confirms_commit:
+        return
     if session.header.mode == "manual" and answered and sum(1 for _ in session.of(InputCommitted)) < commits:
         yield "uncommitted", "the peer answered without confirming the commit: its answer may not depend on the query"
 

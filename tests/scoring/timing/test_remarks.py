@@ -27,12 +27,12 @@ from scoring.timing.remarks import SLOW_WORD_MS, remarks
 MS = 1_000_000
 
 
-def codes(folder: Path, mode: str, *events: Event) -> set[str]:
+def codes(folder: Path, mode: str, *events: Event, profile: Profile | None = None) -> set[str]:
     header = Header(
         session="s",
         peer=PeerInfo(kind="k", label="l", version="1"),
         mode=mode,
-        profile=Profile(),
+        profile=profile or Profile(),
         clock=ClockInfo(name="test", resolution_ns=1),
         anchor=WallAnchor(wall_ns=0, monotonic_ns=0),
         user=AudioInfo(file="user.wav", rate_hz=1000),
@@ -51,6 +51,10 @@ ANSWER = ResponseStarted(t_ns=20 * MS, response="r")
 
 def test_a_commit_that_was_never_confirmed_is_said(tmp_path: Path) -> None:
     assert codes(tmp_path, "manual", COMMIT, ANSWER) == {"uncommitted"}
+
+
+def test_nothing_is_said_where_the_protocol_has_no_confirmation(tmp_path: Path) -> None:
+    assert codes(tmp_path, "manual", COMMIT, ANSWER, profile=Profile(confirms_commit=False)) == set()
 
 
 @pytest.mark.parametrize(
