@@ -72,7 +72,7 @@ def _peer_row(peer: dict[str, Any]) -> _Peer:
         about=peer["about"],
         evidence=peer.get("evidence") or DASH,
         pacing="continuous" if profile.get("continuous") else profile.get("pacing", OWN),
-        turns=", ".join(profile.get("turns", ())) or (DASH if profile else OWN),
+        turns=", ".join(profile.get("turns", ())) or ("upload" if profile.get("upload") else DASH if profile else OWN),
         rates=_rates(profile),
         can=", ".join(can) or (DASH if profile else OWN),
     )
