@@ -42,6 +42,7 @@ class ChatCompletions:
     kind: ClassVar[str] = "chat"
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "golden only"
+    settings_kind: ClassVar[type[msgspec.Struct]] = ChatSettings
     declared: ClassVar[Profile] = Profile(
         pacing="burst", turns=(), upload=True, text="with_audio", cancel=True, history=True, flush_on=()
     )

@@ -54,6 +54,7 @@ class EmbeddedAgent:
 
     kind: ClassVar[str] = "agent"
     version: ClassVar[str] = "1"
+    evidence: ClassVar[str] = "interop-tested"
     declared: ClassVar[Profile] = msgspec.structs.replace(OpenAIRealtime.declared, user_transcript=False)
 
     def __init__(self, options: PeerOptions, clock: Clock) -> None:
@@ -153,7 +154,7 @@ class EmbeddedAgent:
 
     def _shared_out(self, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """Settings of the client, and knobs of the agent: all the rest. What is none, the agent refuses."""
-        known = {field.name for field in msgspec.structs.fields(sys.modules[self._kind.__module__].Settings)}
+        known = {field.name for field in msgspec.structs.fields(self._kind.settings_kind)}
         both = {"dialect"} if self.protocol == "openai" else set()
         client = {key: value for key, value in settings.items() if key in known}
         return client, {key: value for key, value in settings.items() if key not in known or key in both}

@@ -50,6 +50,7 @@ class GeminiLive:
     kind: ClassVar[str] = "gemini"
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "golden only"
+    settings_kind: ClassVar[type[msgspec.Struct]] = Settings
     declared: ClassVar[Profile] = Profile(
         pacing="burst",
         turns=("vad", "manual"),

@@ -59,6 +59,7 @@ class Moshi:
     kind: ClassVar[str] = "moshi"
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "interop-tested"
+    settings_kind: ClassVar[type[msgspec.Struct]] = Settings
     declared: ClassVar[Profile] = Profile(
         pacing="input_clocked",
         turns=("vad",),
@@ -152,6 +153,7 @@ class PersonaPlex(Moshi):
 
     kind: ClassVar[str] = "personaplex"
     evidence: ClassVar[str] = "golden only"
+    settings_kind: ClassVar[type[msgspec.Struct]] = PersonaPlexSettings
     _settings: ClassVar[type[Settings | PersonaPlexSettings]] = PersonaPlexSettings
 
     def _query(self, configure: Configure) -> dict[str, str | None]:

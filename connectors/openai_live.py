@@ -43,6 +43,7 @@ class OpenAILive:
     kind: ClassVar[str] = "openai-live"
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "golden only"
+    settings_kind: ClassVar[type[msgspec.Struct]] = Settings
     declared: ClassVar[Profile] = Profile(
         pacing="paced",
         turns=("vad",),

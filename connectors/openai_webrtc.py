@@ -55,6 +55,7 @@ class OpenAIWebRTC:
     kind: ClassVar[str] = "openai-webrtc"
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "interop-tested"
+    settings_kind: ClassVar[type[msgspec.Struct]] = Settings
     declared: ClassVar[Profile] = Profile(
         pacing="paced",
         turns=("vad", "manual"),

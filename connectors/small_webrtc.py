@@ -45,6 +45,7 @@ class SmallWebRTC:
     kind: ClassVar[str] = "small-webrtc"
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "golden only"
+    settings_kind: ClassVar[type[msgspec.Struct]] = Settings
     declared: ClassVar[Profile] = Profile(
         pacing="paced",
         turns=("vad",),
