@@ -44,7 +44,7 @@ class SmallWebRTC:
 
     kind: ClassVar[str] = "small-webrtc"
     version: ClassVar[str] = "1"
-    evidence: ClassVar[str] = "golden only"
+    evidence: ClassVar[str] = "interop-tested"
     settings_kind: ClassVar[type[msgspec.Struct]] = Settings
     declared: ClassVar[Profile] = Profile(
         pacing="paced",
