@@ -103,7 +103,7 @@ class RtviClient:
 
     def _on_bot_llm_started(self, body: dict[str, Any], at: _At) -> list[Event]:
         self._thinking = True
-        return self._begin(at)
+        return self._begin(at) or [RawReceived(name="bot-llm-started", **at)]
 
     def _on_bot_llm_text(self, body: dict[str, Any], at: _At) -> list[Event] | str:
         return self._said(body, "text", at)

@@ -107,6 +107,13 @@ def test_a_pause_of_the_voice_does_not_end_an_answer_that_is_still_being_written
     assert names[-1] == "response_done"
 
 
+def test_a_model_that_runs_twice_for_one_answer_begins_one_response() -> None:
+    codec = RtviClient()
+    data = json.dumps({"label": "rtvi-ai", "type": "bot-llm-started"}).encode()
+    names = [event.__struct_config__.tag for _ in range(2) for event in codec.decode(data, 2, 1)]
+    assert names == ["response_started", "raw_received"]
+
+
 @given(st.lists(st.sampled_from(IDS), max_size=12), JSON, JSON)
 def test_nothing_raises(kinds: list[str], data: Any, label: Any) -> None:
     codec = RtviClient()
