@@ -63,6 +63,7 @@ class CodecConnection:
         self._confirmed: asyncio.Future[None] = loop.create_future()
         self._over: asyncio.Future[None] = loop.create_future()
         self._leaving = False
+        self._unanswered: list[Message] = []
         self._binary_is_text: bool = getattr(codec, "binary_is_text", False)
 
     def prepare(self, command: Command) -> bytes:
@@ -109,6 +110,7 @@ class CodecConnection:
         if proxy:
             message = f"the connection goes through the proxy {proxy}: what it adds is in every figure"
             self._sink(Note(t_ns=self._clock.now_ns(), code="proxy", message=message))
+        self._answer()
         opening = self._codec.opening
         if opening in ("configure_first", "configure_only"):
             self.send(self.prepare(configure))
@@ -146,7 +148,13 @@ class CodecConnection:
                 self._fail(f"{event.code}: {event.message}" if event.code else event.message, "peer", event.code)
         if getattr(self._codec, "ended", False) and not self._over.done():
             self._over.set_result(None)
-        for reply in self._codec.replies():
+        self._unanswered += self._codec.replies()
+        if self._unanswered and hasattr(self, "transport"):  # what comes with the upgrade itself is answered later
+            self._answer()
+
+    def _answer(self) -> None:
+        waiting, self._unanswered = self._unanswered, []
+        for reply in waiting:
             with contextlib.suppress(ConnectorError):
                 self.transport.write(self.transport.prepare(reply))
 
