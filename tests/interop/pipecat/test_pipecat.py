@@ -1,65 +1,109 @@
-"""Our client against a pipecat bot: SmallWebRTC, RTVI, the bot's own VAD and paced track."""
+"""Our client against a bot of pipecat's own parts: SmallWebRTC, its turn logic, RTVI on the data channel."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.core.clock import SystemClock
+from harness.core.commands import Configure
+from harness.core.connector import PeerOptions
 from harness.core.events import (
     AudioReceived,
-    Event,
+    Interrupted,
     PeerError,
     PlaybackState,
     ResponseDone,
-    RtpReceived,
-    SessionReady,
+    ResponseStarted,
     TextReceived,
+    UserTranscript,
 )
+from harness.run.peers import make_peer
 from tests.connectors.agent.talk import RATE_HZ, spoken
+from tests.connectors.test_contract import Mouth, Talk
 from tests.interop.environments import environment
 from tests.interop.processes import free_port, serving
-from tests.run.live import clip, hold
+from tests.run.live import hold
 
 pytestmark = [pytest.mark.loopback, pytest.mark.interop, pytest.mark.timeout(900)]
-HERE = Path(__file__).parent
-SAID = "Start at the river."
-SPEECH_S = 1.5
+BOT = Path(__file__).with_name("bot.py")
+HEARD = "what should we do in the old town"
+SAID = "Start at the river and walk up to the castle."
+SPEECH = spoken(seconds=4.0)
+SPEECH_S = len(SPEECH) / 2 / RATE_HZ
+PATIENCE_S = 30.0
 
 
-def test_turns_are_measured(tmp_path: Path) -> None:
-    python = environment("pipecat")
-    speech = tmp_path / "speech.pcm"
-    speech.write_bytes(spoken(seconds=SPEECH_S))
-    assert len(speech.read_bytes()) / 2 / RATE_HZ <= SPEECH_S
-    port = free_port()
-    with serving([python, HERE / "bot.py", str(port), speech], port, log=tmp_path / "bot.log"):
-        run = hold(
-            tmp_path / "run",
-            peer=f"small-webrtc:http://127.0.0.1:{port}/api/offer",
-            queries=[clip("en-01"), clip("en-02")],
-            timeout_s=60.0,
-        )
-    assert [row["status"] for row in run.rows] == ["ok", "ok"]
-    for row in run.rows:
-        assert row["error"] is None
-        assert 0 < row["endpoint_ms"] < row["first_audible_ms"]
-        assert row["ttft_ms"] > 0
-        assert row["rtp_loss"] == 0
-        assert row["rtt_ms"] > 0
-    for session in run.sessions:
-        check(session.events)
+@pytest.fixture(scope="module")
+def bot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The bot's address."""
+    python, port = environment("pipecat"), free_port()
+    folder = tmp_path_factory.mktemp("pipecat")
+    (folder / "speech.pcm").write_bytes(SPEECH)
+    command = [python, BOT, str(port), HEARD, SAID, folder / "speech.pcm"]
+    with serving(command, port, log=folder / "bot.log", cwd=folder):
+        yield f"http://127.0.0.1:{port}"
 
 
-def check(events: list[Event]) -> None:
+def until_ended(bot: str) -> None:
+    """Every call's pipeline has seen its client leave."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        with urllib.request.urlopen(f"{bot}/running", timeout=PATIENCE_S) as response:
+            if json.load(response) == 0:
+                return
+        assert time.monotonic() < deadline, "a call goes on without its client"
+        time.sleep(0.02)
+
+
+def test_a_turn_is_measured(bot: str, tmp_path: Path) -> None:
+    run = hold(tmp_path, peer=f"small-webrtc:{bot}/api/offer", timeout_s=PATIENCE_S)
+    row, events = run.row, run.sessions[0].events
+
     def of(kind: type) -> list[Any]:
         return [event for event in events if isinstance(event, kind)]
 
-    assert of(SessionReady)[0].model == "pipecat-ai"
-    assert {event.text for event in of(TextReceived)} == {SAID}
-    assert [event.state for event in of(PlaybackState)] == ["started", "stopped"]
+    assert (row["status"], row["error"]) == ("ok", None)
+    assert row["ttft_ms"] > 0
+    assert 0 < row["endpoint_ms"] < row["first_audible_ms"]
+    assert "".join(event.text for event in of(TextReceived) if event.kind == "text").strip() == SAID
+    assert [event.text for event in of(UserTranscript) if event.final] == [HEARD]
     assert [event.status for event in of(ResponseDone)] == ["completed"]
-    assert {event.rate_hz for event in of(AudioReceived)} == {48_000}
-    assert len(of(RtpReceived)) > 50 * SPEECH_S
+    assert [event.state for event in of(PlaybackState)] == ["started", "stopped"]
+    assert sum(event.samples / event.rate_hz for event in of(AudioReceived)) > SPEECH_S
+    assert row["rtp_loss"] == 0
     assert not of(PeerError)
+    until_ended(bot)
+
+
+def test_speech_interrupts_the_bot(bot: str) -> None:
+    async def call() -> None:
+        options = PeerOptions(timeout_s=PATIENCE_S)
+        async with make_peer(f"small-webrtc:{bot}/api/offer", options, SystemClock()) as peer:
+            talk = Talk()
+            connection = await peer.connect(Configure(turn="vad"), talk.sink)
+            mouth = Mouth(peer, connection)
+            speaking = asyncio.create_task(mouth.run())
+            try:
+                mouth.say(spoken(seconds=1.0))
+                await talk.until(talk.audible)
+                before = len(talk.of(Interrupted))
+                mouth.say(spoken("answer-en-02", seconds=1.0))
+                await talk.until(lambda: len(talk.of(Interrupted)) > before)
+                await talk.until(lambda: len(talk.of(ResponseStarted)) == 2)
+                assert [event.status for event in talk.of(ResponseDone)] == ["cancelled"]
+                first, second = talk.of(ResponseStarted)
+                assert talk.of(ResponseDone)[0].response == first.response != second.response
+            finally:
+                speaking.cancel()
+                await connection.close()
+
+    asyncio.run(call())
+    until_ended(bot)
