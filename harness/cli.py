@@ -237,7 +237,11 @@ def replay(run: Path, write: bool, as_json: bool) -> None:
 @click.option("--tls", is_flag=True, help="Serve wss:// with a certificate made on the spot.")
 @click.option("--knobs", is_flag=True, help="List the knobs and exit.")
 def serve(**options: Any) -> None:
-    """Run the embedded voice agent: a real server that speaks OpenAI Realtime, with knobs for every trap."""
+    """Run the embedded voice agent: a real server with knobs for every trap.
+
+    On one port it speaks OpenAI Realtime (WebSocket and WebRTC), OpenAI Live, Gemini Live, Moshi's socket, chat
+    completions over SSE, and SmallWebRTC.
+    """
     from connectors.agent.__main__ import main as agent
 
     if options["knobs"]:

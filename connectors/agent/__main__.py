@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from connectors.agent.knobs import Knobs, read_knobs
+from connectors.agent.routes import served
 from connectors.agent.server import serve
 from connectors.agent.speech import BUNDLED
 from harness.core.errors import ConfigError, HarnessError, PrerequisiteError
@@ -91,7 +92,12 @@ async def run(options: Options) -> None:
         answers=options.answers,
         quiet_gc=True,
     ) as agent:
-        line = {"url": agent.url, "pid": os.getpid(), "ca": str(agent.ca) if agent.ca else None}
+        line = {
+            "url": agent.url,
+            "pid": os.getpid(),
+            "ca": str(agent.ca) if agent.ca else None,
+            "serves": served(agent.url),
+        }
         sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
         sys.stdout.flush()
         await stop.wait()

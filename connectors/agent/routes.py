@@ -73,6 +73,16 @@ HTTP_ROUTES: list[tuple[str, str, Handler]] = [
 """(method, path, handler); a path that ends in `*` stands for all that begin with it."""
 
 
+def served(url: str) -> list[str]:
+    """Every address at which an agent that listens at `url` answers: WebSockets, and POST over HTTP."""
+    scheme, _, rest = url.partition("://")
+    host = rest.partition("/")[0]
+    posts = [path for method, path, _ in HTTP_ROUTES if method == "POST" and not path.endswith("*")]
+    return [f"{scheme}://{host}{path}" for path in WS_ROUTES] + [
+        f"{scheme.replace('ws', 'http')}://{host}{path}" for path in posts
+    ]
+
+
 def find_http(method: str, path: str) -> Handler | None:
     """The handler of a plain HTTP request, or None."""
     for known, pattern, handler in HTTP_ROUTES:

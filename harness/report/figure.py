@@ -32,7 +32,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def unit(self) -> str:
         """`ms`, `s`, `count`, or nothing for ratios, by the name."""
-        if self.name.startswith("stalls"):
+        if self.name.startswith("stalls") or self.name == "unit_misses":
             return "count"
         tail = self.name.rpartition("_")[2]
         return tail if tail in ("ms", "s") else ""
@@ -110,6 +110,20 @@ KNOWN = (
         name="wire_stop_ms",
         label="Wire stop",
         meaning="From the user's interruption to the last audio packet.",
+    ),
+    Metric(
+        name="unit_lag_ms",
+        label="Unit lag",
+        meaning="Unit-locked models: from the send of a unit's last sample to that unit's answer, median of the turn.",
+    ),
+    Metric(name="unit_lag_p99_ms", label="Unit lag p99", meaning="The same, 99th percentile of the turn.", detail=True),
+    Metric(name="unit_misses", label="Units missed", meaning="Units whose lag is longer than a unit.", detail=True),
+    Metric(name="unit_miss_rate", label="Unit miss rate", meaning="Those over all units of the turn."),
+    Metric(name="rtp_loss", label="RTP loss", meaning="RTP packets that never came, over those sent."),
+    Metric(
+        name="jitter_buffer_ms",
+        label="Receive buffer",
+        meaning="Mean wait of a packet in our own reorder buffer; in no other figure.",
     ),
     Metric(name="rtt_ms", label="Round trip", meaning="Network round trip by ping. Never subtracted."),
     Metric(name="connect_ms", label="Connect", meaning="DNS, TCP, TLS and upgrade. Never subtracted."),
