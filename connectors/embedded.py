@@ -71,6 +71,7 @@ class EmbeddedAgent:
         rest = {key: value for key, value in options.settings.items() if key not in OWN_SETTINGS}
         self._client, self._knobs = self._shared_out(rest)
         self._tls = _yes(options.settings, "tls")
+        self._profile = self._profile_of(self._speaker("127.0.0.1:1", self._client))
         self._realtime = _yes(options.settings, "realtime")
         self.truth = options.settings.get("truth")
         self._process: asyncio.subprocess.Process | None = None
@@ -82,17 +83,11 @@ class EmbeddedAgent:
 
     @property
     def profile(self) -> Profile:
-        declared: Profile = self._kind.declared
-        if declared.pacing == "burst" and self._knobs.get("delivery") == "paced":
-            declared = msgspec.structs.replace(declared, pacing="paced")
-        return msgspec.structs.replace(declared, user_transcript=False)
+        return self._profile
 
     @property
     def config(self) -> dict[str, Any]:
-        settings = {"tls": self._tls, **self._client, **self._knobs}
-        inner = self._peer.config if self._peer is not None else {}
-        look_ahead = {key: inner[key] for key in ("encoder_lookahead_samples",) if key in inner}
-        return {**settings, "protocol": self.protocol, **look_ahead}
+        return {"tls": self._tls, **self._client, **self._knobs, "protocol": self.protocol}
 
     async def __aenter__(self) -> Self:
         command = [sys.executable, "-P", "-m", "connectors.agent", "--port", "0", "--exit-with-stdin"]
@@ -123,11 +118,7 @@ class EmbeddedAgent:
         settings = dict(self._client)
         if listening.ca:
             settings["ca"] = listening.ca
-        scheme, path = PATHS[self.protocol]
-        target = f"{scheme}{'s' if self._tls else ''}://{urlsplit(listening.url).netloc}{path}"
-        options = msgspec.structs.replace(self._options, target=target, settings=settings, key_env=None)
-        peer: Peer = self._kind(options, self._clock)
-        self._peer = await peer.__aenter__()
+        self._peer = await self._speaker(urlsplit(listening.url).netloc, settings).__aenter__()
         return self
 
     async def __aexit__(
@@ -151,6 +142,21 @@ class EmbeddedAgent:
         if self._peer is None:
             raise ConnectorError("the embedded agent is not running", kind="connect")
         return await self._peer.connect(configure, sink)
+
+    def _speaker(self, netloc: str, settings: dict[str, str]) -> Peer:
+        """The connector that speaks to the agent at `netloc`. Raises ConfigError for a setting that it refuses."""
+        scheme, path = PATHS[self.protocol]
+        target = f"{scheme}{'s' if self._tls else ''}://{netloc}{path}"
+        options = msgspec.structs.replace(self._options, target=target, settings=settings, key_env=None)
+        peer: Peer = self._kind(options, self._clock)
+        return peer
+
+    def _profile_of(self, speaker: Peer) -> Profile:
+        """The connector's own, as its settings make it; the agent writes down nothing that the user says."""
+        declared = speaker.profile
+        if declared.pacing == "burst" and self._knobs.get("delivery") == "paced":
+            declared = msgspec.structs.replace(declared, pacing="paced")
+        return msgspec.structs.replace(declared, user_transcript=False)
 
     def _shared_out(self, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """Settings of the client, and knobs of the agent: all the rest. What is none, the agent refuses."""
