@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-WORD_S = 0.03
+WORD_S = 0.06
 BLOCK = 4800
 """100 ms of speech a write."""
 USAGE = {"prompt_tokens": 10, "completion_tokens": 12, "total_tokens": 22}
