@@ -1,38 +1,31 @@
 """Ogg-Opus as a live stream: PCM16 in, pages out; bytes cut anywhere in, PCM16 out. Sans-IO, mono.
 
-Opus itself is libopus through PyAV, which decodes at 48 kHz; a lower rate is reached by a short symmetric filter whose
+Opus itself is in `opus.py`, which decodes at 48 kHz; a lower rate is reached by a short symmetric filter whose
 delay is taken off like the pre-skip. Sources: RFC 7845 (Ogg-Opus), RFC 6716 (Opus), RFC 3533 (Ogg).
 """
 
 from __future__ import annotations
 
 import struct
-from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
-import av
 import numpy as np
-from av.audio.codeccontext import AudioCodecContext
-from av.audio.frame import AudioFrame
-from av.error import FFmpegError
-from av.packet import Packet
 from numpy.typing import NDArray
 
 from connectors.codecs.ogg import FIRST, OggPacket, OggReader, write_page
+from connectors.codecs.opus import HEAD, PACKET_MS, RATES_HZ, OpusDecoder, OpusEncoder, PacketMs
+from connectors.codecs.opus import RATE_HZ as OPUS_RATE_HZ
 from harness.core.audio import PCM16_BYTES
 
-OPUS_RATE_HZ = 48_000
-"""Rate of the decoder, of granule positions and of the pre-skip, whatever the sound's own (RFC 7845, section 4)."""
-RATES_HZ = (8_000, 12_000, 16_000, 24_000, 48_000)
-PacketMs = Literal[10, 20, 40, 60]
 MAX_PUSH_S = 120
 """Sound that one push may hold; a stream that goes beyond is given up (three bytes of Opus can mean 120 ms)."""
 BIT_RATE = 64_000
 """Bits a second of mono speech: transparent at every rate here (RFC 6716, section 2.1.1, asks for 28-40 kb/s)."""
+COMPLEXITY = 10
+"""Of 10, libopus' own default."""
 VENDOR = b"firstpacket"
 
 _SERIAL = 1
-_HEAD = struct.Struct("<8sBBHIhB")
 _HALF_TAPS = 16
 """The low-pass before decimation looks this many output samples to either side."""
 
@@ -50,49 +43,36 @@ class OggOpusEncoder:
         self,
         rate_hz: int,
         *,
-        packet_ms: PacketMs = 20,
+        packet_ms: PacketMs = PACKET_MS,
         bit_rate: int = BIT_RATE,
         application: Literal["lowdelay", "audio", "voip"] = "lowdelay",
     ) -> None:
-        if rate_hz not in RATES_HZ:
-            raise ValueError(f"Opus has no rate of {rate_hz} Hz")
-        if packet_ms not in (10, 20, 40, 60):
-            raise ValueError(f"Opus has no packets of {packet_ms} ms")
-        self.rate_hz = rate_hz
-        self.packet_samples = rate_hz * packet_ms // 1000
-        self._granule_step = OPUS_RATE_HZ * packet_ms // 1000
-        self._codec = _context("w", rate_hz)
-        self._codec.bit_rate = bit_rate
-        self._codec.time_base = Fraction(1, rate_hz)
-        self._codec.options = {"application": application, "frame_duration": str(packet_ms)}
-        self._codec.open()
-        self._head = bytes(self._codec.extradata or b"")  # the encoder writes a whole OpusHead itself
-        self.pre_skip = int(_HEAD.unpack_from(self._head)[3])
-        """The encoder's look-ahead as the header tells it, at 48 kHz."""
-        self.lookahead_samples = self.pre_skip * rate_hz // OPUS_RATE_HZ
+        self._encoder = OpusEncoder(
+            rate_hz, packet_ms=packet_ms, bit_rate=bit_rate, application=application, complexity=COMPLEXITY
+        )
+        self.packet_samples = self._encoder.packet_samples
+        self.lookahead_samples = self._encoder.lookahead_samples
+        self._granule_step = self.packet_samples * OPUS_RATE_HZ // rate_hz
         self._pcm = bytearray()
         self._packets = 0
         self._pages = 0
 
+    @property
+    def held_samples(self) -> int:
+        """Samples that wait for the rest of their packet."""
+        return len(self._pcm) // PCM16_BYTES
+
     def push(self, pcm16: bytes) -> bytes:
         """Pages for every packet that `pcm16` completes, before the first one the two header pages (even for no
         samples at all); less than a packet is held back."""
-        pages = [] if self._pages else [self._page(self._head, FIRST), self._page(_tags())]
+        pages = [] if self._pages else [self._page(self._encoder.head, FIRST), self._page(_tags())]
         self._pcm += pcm16
-        size = self.packet_samples * PCM16_BYTES
-        at = 0
-        while len(self._pcm) - at >= size:
-            pages += [self._page(packet) for packet in self._encode(bytes(self._pcm[at : at + size]))]
-            at += size
-        del self._pcm[:at]
+        whole = len(self._pcm) // (self.packet_samples * PCM16_BYTES) * self.packet_samples * PCM16_BYTES
+        for packet in self._encoder.encode(bytes(self._pcm[:whole])):
+            self._packets += 1
+            pages.append(self._page(packet))
+        del self._pcm[:whole]
         return b"".join(pages)
-
-    def _encode(self, pcm: bytes) -> list[bytes]:
-        frame = AudioFrame.from_ndarray(np.frombuffer(pcm, dtype="<i2")[None, :], format="s16", layout="mono")
-        frame.sample_rate = self.rate_hz
-        frame.pts = self._packets * self.packet_samples
-        self._packets += 1
-        return [bytes(packet) for packet in self._codec.encode(frame)]
 
     def _page(self, packet: bytes, flags: int = 0) -> bytes:
         granule = self._packets * self._granule_step
@@ -122,7 +102,7 @@ class OggOpusDecoder:
         self._reader = OggReader()
         self._serial: int | None = None
         self._headers = 0
-        self._codec: Any = None
+        self._opus: OpusDecoder | None = None
         self._too_long = False
         self._down = _Decimator(OPUS_RATE_HZ // rate_hz)
         self._to_skip = 0
@@ -138,7 +118,7 @@ class OggOpusDecoder:
     @property
     def started(self) -> bool:
         """Whether an Opus header has been seen."""
-        return self._codec is not None
+        return self._opus is not None
 
     def push(self, data: bytes) -> bytes:
         """The samples that `data` completes: of no, one or many packets."""
@@ -155,7 +135,7 @@ class OggOpusDecoder:
         if packet.first:
             self._open(packet)
             return b""
-        if packet.serial != self._serial or self._codec is None:
+        if packet.serial != self._serial or self._opus is None:
             return b""  # another stream's, or sound before any header
         if self._headers == 1:
             self._headers = 2
@@ -163,22 +143,21 @@ class OggOpusDecoder:
                 return b""
         if not packet.data:
             return b""  # an empty packet is a lost one; to the decoder it would mean the end
-        try:
-            frames = self._codec.decode(Packet(packet.data))
-        except (FFmpegError, ValueError):
+        pcm = self._opus.decode(packet.data)
+        if pcm is None:
             self.errors += 1
             return b""
-        return b"".join(self._trim(frame.to_ndarray().ravel()) for frame in frames)
+        return self._trim(np.frombuffer(pcm, dtype="<i2"))
 
     def _open(self, packet: OggPacket) -> None:
         data = packet.data
-        if len(data) < _HEAD.size or not data.startswith(b"OpusHead") or data[8] >> 4:
+        if len(data) < HEAD.size or not data.startswith(b"OpusHead") or data[8] >> 4:
             return  # another kind of stream beside ours, or a version that cannot be read
         self._serial, self._headers = packet.serial, 1
-        self._codec = _context("r", OPUS_RATE_HZ)
+        self._opus = OpusDecoder()
         self._down = _Decimator(OPUS_RATE_HZ // self.rate_hz)
         if self._trims:
-            self._to_skip = self._down.delay + int(_HEAD.unpack_from(data)[3]) * self.rate_hz // OPUS_RATE_HZ
+            self._to_skip = self._down.delay + int(HEAD.unpack_from(data)[3]) * self.rate_hz // OPUS_RATE_HZ
 
     def _trim(self, samples: NDArray[np.int16]) -> bytes:
         out = self._down.push(samples)
@@ -208,15 +187,6 @@ class _Decimator:
         self._past = block[len(block) - len(self._past) :]
         filtered = np.convolve(block, self._taps, "valid")[:: self._factor]
         return np.clip(np.rint(filtered), -32768, 32767).astype(np.int16)
-
-
-def _context(mode: Literal["r", "w"], rate_hz: int) -> Any:
-    codec = av.CodecContext.create("libopus", mode)
-    assert isinstance(codec, AudioCodecContext)
-    codec.format = "s16"
-    codec.layout = "mono"
-    codec.sample_rate = rate_hz
-    return codec
 
 
 def _tags() -> bytes:
