@@ -4,45 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fractions
 from collections.abc import Callable
 from typing import Any
 
-import av
-import numpy as np
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCRtpReceiver, RTCRtpSender, RTCSessionDescription
 from aiortc.jitterbuffer import JitterFrame
 from aiortc.rtp import RtpPacket
-from av.audio.codeccontext import AudioCodecContext
 
+from connectors.codecs.opus import OpusDecoder, OpusEncoder
 from connectors.transports.ice_loopback import loopback_only
+from connectors.transports.rtp_stamp import DatagramStamps
+from connectors.transports.rtp_voice import at_once
 from harness.core.audio import PCM16_BYTES
+from harness.core.clock import Clock
 
-RATE_HZ = 48_000
-PACKET_MS = 20
-PACKET_SAMPLES = RATE_HZ * PACKET_MS // 1000
-STAMPS_KEPT = 2_000
-"""Arrivals remembered until their packets have been decrypted."""
-MAX_RTP_VERSION_BYTE = 0xBF
+BIT_RATE = 64_000
 
 OnAudio = Callable[[bytes, int], None]
-"""Called as (PCM16 mono at 48 kHz, t_ns) for every packet of the caller's audio."""
+"""Called as (PCM16 mono at 48 kHz, t_ns of the datagram's read) for every packet of the caller's audio."""
 OnMessage = Callable[[bytes, int, bool], None]
+"""Called as (message, t_ns of the read that completed it, is_text)."""
 
 
 class RtcCall:
-    """One call. ready: the data channel is open. on_gone: called once when the caller is gone.
+    """One call. on_open: called when the data channel is open. on_gone: called once when the caller is gone.
 
     Packets of the caller are decoded as they come: over loopback they come in order, and nothing is waited for.
     """
 
-    def __init__(self, now_ns: Callable[[], int]) -> None:
-        self._now_ns = now_ns
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._now_ns = clock.now_ns
         self._loop = asyncio.get_running_loop()
         self._pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
-        self._encoder = _opus("w")
-        self._decoder = _opus("r")
-        self._stamps: dict[tuple[int, int], int] = {}
+        self._encoder = OpusEncoder(bit_rate=BIT_RATE, application="lowdelay")
+        self._decoder = OpusDecoder()
+        self._stamps: DatagramStamps | None = None
         self._sequence = 0
         self._timestamp = 0
         self._sender: RTCRtpSender | None = None
@@ -65,19 +62,14 @@ class RtcCall:
         transceivers[0].direction = "sendrecv"
         self._sender = transceivers[0].sender
         self._tap(transceivers[0].receiver)
+        self._stamps = DatagramStamps(transceivers[0].receiver.transport.transport, self._clock)
         with loopback_only():
             await self._pc.setLocalDescription(await self._pc.createAnswer())
-        ice: Any = transceivers[0].receiver.transport.transport
-        self._stamp_arrivals(ice._connection)
         return self._pc.localDescription.sdp
 
     def speak(self, pcm: bytes) -> tuple[int, int, int]:
         """Send 20 ms of PCM16 mono now; instants just before and after, and the bytes of the RTP packet."""
-        frame = av.AudioFrame.from_ndarray(np.frombuffer(pcm, dtype=np.int16).reshape(1, -1), "s16", "mono")
-        frame.sample_rate = RATE_HZ
-        frame.pts = self._timestamp
-        frame.time_base = fractions.Fraction(1, RATE_HZ)
-        payload = b"".join(bytes(packet) for packet in self._encoder.encode(frame))
+        (payload,) = self._encoder.encode(pcm)
         packet = RtpPacket(
             payload_type=self._payload_type(), sequence_number=self._sequence, timestamp=self._timestamp & 0xFFFFFFFF
         )
@@ -88,7 +80,7 @@ class RtcCall:
         data = packet.serialize()
         before_ns = self._now_ns()
         with contextlib.suppress(ConnectionError):
-            _at_once(self._sender.transport._send_rtp(data))
+            at_once(self._sender.transport._send_rtp(data))
         return before_ns, self._now_ns(), len(data)
 
     def write(self, text: bytes) -> tuple[int, int]:
@@ -123,7 +115,7 @@ class RtcCall:
 
     def _message_came(self, message: str | bytes) -> None:
         is_text = isinstance(message, str)
-        self.on_message(message.encode() if isinstance(message, str) else message, self._now_ns(), is_text)
+        self.on_message(message.encode() if isinstance(message, str) else message, self._read_ns(), is_text)
 
     async def _state_changed(self) -> None:
         if self._pc.connectionState in ("failed", "closed"):
@@ -136,19 +128,8 @@ class RtcCall:
         assert self._opus_type is not None
         return self._opus_type
 
-    def _stamp_arrivals(self, connection: Any) -> None:
-        """Take the clock in the datagram's own callback; sequence and SSRC stand in the clear in an SRTP header."""
-        passed_on = connection.data_received
-
-        def received(data: bytes, component: int) -> None:
-            t_ns = self._now_ns()
-            if len(data) >= 12 and 0x80 <= data[0] <= MAX_RTP_VERSION_BYTE:
-                if len(self._stamps) >= STAMPS_KEPT:
-                    self._stamps.clear()
-                self._stamps[int.from_bytes(data[8:12], "big"), int.from_bytes(data[2:4], "big")] = t_ns
-            passed_on(data, component)
-
-        connection.data_received = received
+    def _read_ns(self) -> int:
+        return (self._stamps.read_ns if self._stamps is not None else 0) or self._now_ns()
 
     def _tap(self, receiver: RTCRtpReceiver) -> None:
         """Put ourselves in the place of the receiver's jitter buffer: packets come as they arrive."""
@@ -156,39 +137,10 @@ class RtcCall:
 
     def add(self, packet: RtpPacket) -> tuple[bool, JitterFrame | None]:
         """The jitter buffer's one method: decode at once, keep nothing."""
-        t_ns = self._stamps.pop((packet.ssrc, packet.sequence_number), 0) or self._now_ns()
+        t_ns = self._read_ns()
         payload: bytes = packet._data  # type: ignore[attr-defined]
-        if payload:
-            with contextlib.suppress(av.FFmpegError):
-                for frame in self._decoder.decode(av.Packet(payload)):
-                    # Later, so that what goes wrong in hearing does not end aiortc's own task.
-                    self._loop.call_soon(self.on_audio, _mono(frame), t_ns)
+        pcm = self._decoder.decode(payload) if payload else None
+        if pcm:
+            # Later, so that what goes wrong in hearing does not end aiortc's own task.
+            self._loop.call_soon(self.on_audio, pcm, t_ns)
         return False, None
-
-
-def _opus(direction: Any) -> AudioCodecContext:
-    codec: Any = av.CodecContext.create("libopus", direction)
-    codec.format, codec.layout, codec.sample_rate = "s16", "mono", RATE_HZ
-    if direction == "w":
-        codec.bit_rate = 64_000
-        codec.time_base = fractions.Fraction(1, RATE_HZ)
-        codec.options = {"application": "lowdelay", "frame_duration": str(PACKET_MS)}
-    return codec  # type: ignore[no-any-return]
-
-
-def _mono(frame: Any) -> bytes:
-    samples = frame.to_ndarray().reshape(-1)
-    channels = len(frame.layout.channels)
-    if channels > 1:
-        samples = samples.reshape(-1, channels).mean(axis=1)
-    pcm: bytes = samples.astype("<i2").tobytes()
-    return pcm
-
-
-def _at_once(step: Any) -> None:
-    """Run a coroutine that never waits: aiortc's send encrypts and hands the datagram over in one go."""
-    try:
-        step.send(None)
-    except StopIteration:
-        return
-    step.close()

@@ -8,10 +8,12 @@ import msgspec
 from aiohttp.web import BaseRequest, Response
 
 from connectors.agent.dialogue import Dialogue
+from connectors.agent.http_wire import BODY_TIMEOUT_S
 from connectors.agent.mouth import Mouth
-from connectors.agent.rtc_call import PACKET_MS, RATE_HZ, RtcCall
+from connectors.agent.rtc_call import RtcCall
 from connectors.codecs.openai_realtime_server import OpenAIEvents, OpenAIRealtimeServer
 from connectors.codecs.openai_requests import SessionUpdate
+from connectors.codecs.opus import PACKET_MS, RATE_HZ
 from connectors.codecs.rtvi_server import RtviServer
 from connectors.codecs.server import ServerSession
 
@@ -117,7 +119,7 @@ async def _take_call(agent: Agent, number: int, server: ServerSession, sdp: str,
     if agent.full() or len(agent.calls) >= MAX_CALLS:
         truth(("error", number, now_ns(), "session_limit_reached"))
         return _problem(429, "session_limit_reached", "All sessions are in use.")
-    call = RtcCall(now_ns)
+    call = RtcCall(agent.clock)
     wire = RtcWire(call)
     wire.mouth = Mouth(number, call.speak, rate_hz=RATE_HZ, packet_ms=PACKET_MS, now_ns=now_ns, record=shared.truth.add)
     dialogue = Dialogue(number, server, wire, shared)
