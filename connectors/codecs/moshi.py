@@ -58,10 +58,13 @@ class MoshiClient:
         return [RawReceived(name=_tag_name(tag, payload), **at)]
 
     def encode(self, command: Command) -> list[Message]:
-        """User audio as the Opus packets that it completes; there is nothing to say to a model that only listens."""
+        """User audio as Opus packets, which it must fill; there is nothing to say to a model that only listens.
+
+        Raises ConfigError for a chunk that is no whole number of packets, and for what Moshi has not.
+        """
         match command:
             case commands.AppendAudio():
-                pages = self._encoder.push(command.pcm)
+                pages = self._encoder.push_whole(command.pcm)
                 return [bytes((AUDIO,)) + pages] if pages else []
             case commands.Configure() | commands.Commit() | commands.CreateResponse():
                 return []

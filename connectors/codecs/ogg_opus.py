@@ -16,6 +16,7 @@ from connectors.codecs.ogg import FIRST, OggPacket, OggReader, write_page
 from connectors.codecs.opus import HEAD, PACKET_MS, RATES_HZ, OpusDecoder, OpusEncoder, PacketMs
 from connectors.codecs.opus import RATE_HZ as OPUS_RATE_HZ
 from harness.core.audio import PCM16_BYTES
+from harness.core.errors import ConfigError
 
 MAX_PUSH_S = 120
 """Sound that one push may hold; a stream that goes beyond is given up (three bytes of Opus can mean 120 ms)."""
@@ -52,15 +53,20 @@ class OggOpusEncoder:
         )
         self.packet_samples = self._encoder.packet_samples
         self.lookahead_samples = self._encoder.lookahead_samples
+        self._rate_hz = rate_hz
         self._granule_step = self.packet_samples * OPUS_RATE_HZ // rate_hz
         self._pcm = bytearray()
         self._packets = 0
         self._pages = 0
 
-    @property
-    def held_samples(self) -> int:
-        """Samples that wait for the rest of their packet."""
-        return len(self._pcm) // PCM16_BYTES
+    def push_whole(self, pcm16: bytes) -> bytes:
+        """`push` for a microphone's chunks: nothing may be held back, since a held sample would leave later than the
+        record of its chunk says. Raises ConfigError for a chunk that is no whole number of packets."""
+        pages = self.push(pcm16)
+        if self._pcm:
+            packet_ms = self.packet_samples * 1000 // self._rate_hz
+            raise ConfigError(f"Opus goes out in packets of {packet_ms} ms: take a multiple of it for --chunk-ms")
+        return pages
 
     def push(self, pcm16: bytes) -> bytes:
         """Pages for every packet that `pcm16` completes, before the first one the two header pages (even for no

@@ -13,7 +13,7 @@ class AudioUp(Protocol):
     """The user's side of one session."""
 
     def push(self, pcm: bytes) -> bytes:
-        """The bytes to send for `pcm`, in order; perhaps none yet."""
+        """The bytes to send for `pcm`, all of it. Raises ConfigError for a chunk of a length that the coding lacks."""
         ...
 
 
@@ -43,6 +43,18 @@ class RawUp:
         return pcm
 
 
+class OggOpusUp:
+    """One Ogg-Opus stream. Opus needs its library, which is imported here only."""
+
+    def __init__(self, rate_hz: int) -> None:
+        from connectors.codecs.ogg_opus import OggOpusEncoder
+
+        self._encoder = OggOpusEncoder(rate_hz)
+
+    def push(self, pcm: bytes) -> bytes:
+        return self._encoder.push_whole(pcm)
+
+
 class WavUp:
     """Each piece a complete WAV file."""
 
@@ -56,11 +68,9 @@ class WavUp:
 
 
 def audio_up(coding: Coding, rate_hz: int) -> AudioUp:
-    """How user audio at `rate_hz` goes up. Opus needs its library, which is imported here only."""
+    """How user audio at `rate_hz` goes up."""
     if coding == "ogg_opus":
-        from connectors.codecs.ogg_opus import OggOpusEncoder
-
-        return OggOpusEncoder(rate_hz)
+        return OggOpusUp(rate_hz)
     return WavUp(rate_hz) if coding == "wav" else RawUp()
 
 

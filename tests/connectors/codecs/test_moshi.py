@@ -144,12 +144,20 @@ def test_what_is_sent_begins_with_tag_page_and_opus_head() -> None:
 
 def test_another_library_hears_what_is_sent() -> None:
     codec = MoshiClient()
-    messages = [m for at in range(0, len(TONE), 700) for m in codec.encode(AppendAudio(pcm=TONE[at : at + 700]))]
+    messages = [m for at in range(0, len(TONE), 960) for m in codec.encode(AppendAudio(pcm=TONE[at : at + 960]))]
     assert {m[0] for m in messages if isinstance(m, bytes)} == {1}
     stream = b"".join(m[1:] for m in messages if isinstance(m, bytes))
     samples, rate_hz = soundfile.read(io.BytesIO(stream), dtype="int16")
     assert (len(samples), rate_hz) == (9_600 - 60, 24_000)
     assert codec.lookahead_samples == 60
+
+
+def test_a_chunk_that_leaves_samples_waiting_is_refused() -> None:
+    """They would leave with the next chunk, later than the record of theirs says."""
+    codec = MoshiClient()
+    codec.encode(AppendAudio(pcm=bytes(2 * 480)))
+    with pytest.raises(ConfigError, match="packets of 20 ms"):
+        codec.encode(AppendAudio(pcm=bytes(2 * 240)))
 
 
 def test_there_is_nothing_to_say_but_audio() -> None:

@@ -172,7 +172,8 @@ def test_opus_goes_up_in_pages() -> None:
     assert pages[5] & 2  # the server waits for the first page of a stream
     assert b"OpusHead" in pages
     assert b"OpusTags" in pages
-    assert said(codec, AppendAudio(pcm=bytes(10))) == []  # less than a packet waits
+    with pytest.raises(ConfigError, match="packets of 20 ms"):
+        codec.encode(AppendAudio(pcm=bytes(10)))
     assert OggOpusEncoder(24_000).lookahead_samples == DIALECTS["unmute"].encoder_lookahead_samples
 
 
