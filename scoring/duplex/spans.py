@@ -1,0 +1,82 @@
+"""Spans of speech on the session's clock, and a conversation: the two sides' spans between two instants.
+
+All that duplex scoring knows of a session, so that an imported list of intervals scores in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+
+class Span(msgspec.Struct, frozen=True, order=True):
+    """[start_ns, end_ns) on the session's clock."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+    def holds(self, t_ns: int) -> bool:
+        return self.start_ns <= t_ns < self.end_ns
+
+
+class UserSpan(Span, frozen=True, order=True, kw_only=True):
+    """A stretch of the user's channel. `kind` says what sounds, `expect` what the agent should do about it.
+
+    kind: `turn`, `backchannel`, `other_speaker`, `noise`, `tic`, ... expect: `respond`, `stop`, `keep_talking`,
+    `stay_silent` or "". event: id of the scenario event. offset_exact: False where a cue came later than planned.
+    category: of the scenario.
+    """
+
+    kind: str = "turn"
+    expect: str = ""
+    event: str = ""
+    offset_exact: bool = True
+    category: str = ""
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """Both sides between the instants at which listening began and ended; spans in order of their start.
+
+    agent: as heard, in the playout model with the profile's flushes. A span that reaches `end_ns` is censored: nobody
+    knows how long it went on.
+    """
+
+    user: tuple[UserSpan, ...]
+    agent: tuple[Span, ...]
+    begin_ns: int
+    end_ns: int
+
+
+def merge(spans: Iterable[Span], gap_ns: int = 0) -> tuple[Span, ...]:
+    """The spans in order, joined where the silence between two is at most `gap_ns`; empty ones left out."""
+    merged: list[Span] = []
+    for span in sorted(Span(s.start_ns, s.end_ns) for s in spans if s.end_ns > s.start_ns):
+        if merged and span.start_ns - merged[-1].end_ns <= gap_ns:
+            merged[-1] = Span(merged[-1].start_ns, max(merged[-1].end_ns, span.end_ns))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def overlap_ns(a: Sequence[Span] | Span, b: Sequence[Span] | Span) -> int:
+    """How long both sides sound at once; each side is a span or several, which may overlap among themselves."""
+    first, second = (merge([side] if isinstance(side, Span) else side) for side in (a, b))
+    total, i, j = 0, 0, 0
+    while i < len(first) and j < len(second):
+        total += max(0, min(first[i].end_ns, second[j].end_ns) - max(first[i].start_ns, second[j].start_ns))
+        if first[i].end_ns < second[j].end_ns:
+            i += 1
+        else:
+            j += 1
+    return total
+
+
+def clip(span: Span, lo: int, hi: int) -> Span | None:
+    """The part of `span` in [lo, hi), None where that is nothing."""
+    start_ns, end_ns = max(span.start_ns, lo), min(span.end_ns, hi)
+    return Span(start_ns, end_ns) if end_ns > start_ns else None
