@@ -10,6 +10,7 @@ import msgspec
 
 from connectors.codecs.gemini_live import INPUT_RATE_HZ, OUTPUT_RATE_HZ, GeminiLiveClient
 from connectors.endpoint import Endpoint
+from connectors.secret import unescaped
 from connectors.session import CodecConnection
 from connectors.settings import read_settings
 from connectors.transports.websocket import open_websocket
@@ -169,7 +170,8 @@ class GeminiLive:
 
 def without_handle(text: str) -> str:
     """JSON without the value of a resumption handle: whoever has it can go on with the session."""
-    return _HANDLE.sub(r"\1[handle]", text)
+    plain = unescaped(text) if "\\u" in text else text
+    return _HANDLE.sub(r"\1[handle]", plain if _HANDLE.search(plain) else text)
 
 
 def _guard(sink: Sink) -> Sink:

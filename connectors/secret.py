@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -13,6 +14,22 @@ from harness.core.events import Event, WireFrame
 MASK = "[key]"
 LONGEST = 400
 """Characters kept of a peer's own words in an error; cut after the key has been taken out."""
+
+
+_ESCAPE = re.compile(r"\\u00([2-7][0-9a-fA-F])|\\/")
+
+
+def unescaped(text: str) -> str:
+    """JSON with the escapes of printable ASCII read, but not parsed: works on broken and on endlessly nested text.
+
+    Quotes and backslashes stay escaped.
+    """
+    return _ESCAPE.sub(_plain, text)
+
+
+def _plain(escape: re.Match[str]) -> str:
+    char = chr(int(escape[1], 16)) if escape[1] else "/"
+    return escape[0] if char in '"\\\x7f' else char
 
 
 class Secret:
@@ -67,10 +84,12 @@ class Secret:
         if "\\" in text:
             try:
                 decoded = msgspec.json.decode(text)
-            except (msgspec.DecodeError, RecursionError):
-                decoded = None
-            if decoded is not None and self._deep(decoded) != decoded:
-                text = msgspec.json.encode(self._deep(decoded)).decode()
+                cleaned = self._deep(decoded)
+                if cleaned != decoded:
+                    text = msgspec.json.encode(cleaned).decode()
+            except (msgspec.DecodeError, RecursionError):  # no JSON, or nested beyond measure
+                plain = unescaped(text)
+                text = text if self.scrub(plain) == plain else plain
         text = self.scrub(text)
         return event if text == event.text else msgspec.structs.replace(event, text=text)
 

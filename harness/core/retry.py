@@ -47,7 +47,7 @@ def read_retry_after(value: str | None, now: datetime | None = None) -> float | 
         return float(text)
     try:
         then = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # OverflowError: a year or an offset of twenty digits
         return None
     if then.tzinfo is None:
         then = then.replace(tzinfo=UTC)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from connectors.gemini import without_handle
 from connectors.secret import MASK, Secret
 from harness.core.errors import ConnectorError
 from harness.core.events import PeerError, ResponseDone, TextReceived, WireFrame
@@ -45,3 +48,19 @@ def test_without_a_key_nothing_is_touched() -> None:
     assert Secret(None).guard(sink) is sink
     event = TextReceived(t_ns=1, text="hello")
     assert cleaned(event) is event
+
+
+@pytest.mark.parametrize("depth", [10, 700, 20_000])
+def test_wire_text_that_is_no_json_or_nested_beyond_measure(depth: int) -> None:
+    text = '{"a":"\\u0073k-marker-1234567890","b":' + "[" * depth
+    for broken in (text, text + "]" * depth + "}"):
+        shown = cleaned(WireFrame(t_ns=1, direction="in", text=broken)).text
+        assert "marker-1234567890" not in shown
+        assert MASK in shown
+
+
+def test_a_resumption_handle_is_masked_however_it_is_written() -> None:
+    for name in ("newHandle", "newH\\u0061ndle", "new_h\\u0061ndle"):
+        assert "sesame" not in without_handle(f'{{"update":{{"{name}":"ses\\u0061me"}}}}').replace("\\u0061", "a")
+    harmless = '{"text":"\\u0022handle\\u0022: kept"}'
+    assert without_handle(harmless) == harmless

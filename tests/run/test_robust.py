@@ -199,6 +199,8 @@ def test_the_words_of_a_rate_limit_are_read(code: str, message: str, seconds: fl
         ("soon", None),
         ("-3", None),
         ("9" * 40, None),
+        ("Wed, 21 Oct 99999999999999999999 07:28:30 GMT", None),
+        ("Wed, 21 Oct 2015 07:28:30 +99999999999999999999", None),
         (None, None),
     ],
 )
