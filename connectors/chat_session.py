@@ -140,8 +140,13 @@ class ChatConnection:
         limit = MAX_EVENT_BYTES if self._status == OK else MAX_REFUSAL_BYTES
         self._body.append(data[: limit - self._body_bytes])
         self._body_bytes += len(self._body[-1])
-        if self._status == OK and self._body_bytes >= limit:
-            self._break("too_large", f"an answer of more than {MAX_EVENT_BYTES >> 20} MiB", t_ns)
+        if self._body_bytes >= limit:
+            if self._status == OK:
+                self._break("too_large", f"an answer of more than {MAX_EVENT_BYTES >> 20} MiB", t_ns)
+            else:  # enough to know why; the rest may never end
+                self._asking = False
+                self.client.give_up()
+                self._refused(t_ns)
 
     def on_end(self, t_ns: int) -> None:
         self._asking = False

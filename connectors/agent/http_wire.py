@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 CHAT = "/v1/chat/completions"
 MAX_BODY_BYTES = 256 << 20
+BODY_TIMEOUT_S = 60.0
+"""A request whose body is not whole by then is refused."""
 GONE_LOOK_S = 0.1
 """How often a waiting answer looks whether its client is still there."""
 
@@ -97,7 +99,8 @@ async def chat_completions(agent: Agent, request: BaseRequest) -> StreamResponse
     assert transport is not None
     arrived: list[int] = []
     request.content.on_eof(lambda: arrived.append(clock.now_ns()))
-    body = await _body(request)
+    async with asyncio.timeout(BODY_TIMEOUT_S):
+        body = await _body(request)
     t_ns = arrived[0] if arrived else clock.now_ns()
     asked = read_chat_request(body) if body is not None else Invalid(code="too_large", message="the body is too large")
     refused = _refusal(agent, asked)

@@ -34,6 +34,8 @@ from harness.core.errors import ConfigError
 
 PATH = "/v1/realtime"
 CLOSE_TIMEOUT_S = 1.0
+HANDSHAKE_TIMEOUT_S = 10.0
+"""For an upgrade, or the head of a connection's first request."""
 
 
 class Agent:
@@ -130,7 +132,12 @@ class Agent:
         handler = find_http(request.method, request.path.rstrip("/"))
         if handler is None:
             return WebResponse(status=404, text=f"the agent serves no {request.method} {request.path}\n")
-        return await handler(self, request)
+        try:
+            return await handler(self, request)
+        except TimeoutError:
+            response = WebResponse(status=408, text="the request was not sent in time\n")
+            response.force_close()
+            return response
 
     def _enter(self) -> None:
         self._present += 1
@@ -196,6 +203,7 @@ async def serve(
             compression=None,
             max_size=None,
             ping_interval=None,
+            open_timeout=HANDSHAKE_TIMEOUT_S,
             close_timeout=CLOSE_TIMEOUT_S,
             logger=_quiet_logger(),
         )

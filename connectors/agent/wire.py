@@ -18,8 +18,11 @@ from harness.core.clock import Clock
 
 CLOSE_GRACE_S = 2.0
 """A client that does not answer our close frame is dropped after this long."""
-HTTP_METHODS = (b"POST ", b"DELE", b"OPTI", b"PUT ", b"HEAD", b"PATC")
+HTTP_METHODS = frozenset({b"POST", b"DELE", b"OPTI", b"PUT ", b"HEAD", b"PATC"})
 """First bytes of a connection that is no WebSocket upgrade."""
+METHOD_BYTES = 4
+MAX_HEAD_BYTES = 64 << 10
+"""Bytes of the first request's head. It must be whole within the time that websockets leaves a handshake (10 s)."""
 MESSAGE_OPCODES = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
@@ -67,14 +70,22 @@ class AgentWire(ServerConnection):
         self._parts: list[bytes] = []
         self._is_text = False
         self._fresh = True
+        self._head = b""
 
     def data_received(self, data: bytes) -> None:
         self._read_ns = self.clock.now_ns()
         if self._fresh:
-            self._fresh = False
-            if self.http is not None and data[:4] in {method[:4] for method in HTTP_METHODS}:
-                self._hand_over(data)
+            data = self._head = self._head + data
+            if len(data) < METHOD_BYTES and any(method.startswith(data) for method in HTTP_METHODS):
                 return
+            if self.http is not None and data[:METHOD_BYTES] in HTTP_METHODS:
+                if b"\r\n\r\n" in data:
+                    self._fresh, self._head = False, b""
+                    self._hand_over(data)
+                elif len(data) > MAX_HEAD_BYTES:
+                    self.transport.abort()
+                return
+            self._fresh, self._head = False, b""
         super().data_received(data)
 
     def _hand_over(self, data: bytes) -> None:

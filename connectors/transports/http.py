@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import h11
 
 from connectors.transports.proxy import OnPhase, open_socket
+from harness.core.audio import NS_PER_MS
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
 
@@ -24,6 +25,10 @@ MAX_HEAD_BYTES = 64 << 10
 DRAIN_LOOK_S = 0.001
 """How often a TLS connection under back-pressure is asked whether its last bytes have left."""
 USER_AGENT = "firstpacket"
+MAX_INTERIM = 100
+"""Interim answers (1xx) before an answer; a peer that sends more is not read on."""
+BREATH_NS = 20 * NS_PER_MS
+"""Work on what has been read that takes longer lets the rest of the program have its turn: a flood stops no clock."""
 
 
 class Exchange(Protocol):
@@ -53,6 +58,7 @@ class StampedHttp(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._drained: list[Callable[[int], None]] = []
         self._over = True
+        self._interim = 0
 
     @property
     def idle(self) -> bool:
@@ -96,6 +102,14 @@ class StampedHttp(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         t_ns = self._clock.now_ns()
         self._read(data, t_ns)
+        if not self._over and self._clock.now_ns() - t_ns > BREATH_NS and not self.transport.is_closing():
+            # One turn of the loop may bring many reads, and would do nothing but take them.
+            self.transport.pause_reading()
+            self._loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        if not self._over and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def eof_received(self) -> None:
         self._read(b"", self._clock.now_ns())
@@ -143,7 +157,12 @@ class StampedHttp(asyncio.Protocol):
         event = self._wire.next_event()
         if isinstance(event, h11.Response):
             headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in event.headers}
+            self._interim = 0
             exchange.on_head(event.status_code, headers, t_ns)
+        elif isinstance(event, h11.InformationalResponse):
+            self._interim += 1
+            if self._interim > MAX_INTERIM:
+                raise h11.RemoteProtocolError("no end of interim answers")
         elif isinstance(event, h11.Data):
             exchange.on_body(bytes(event.data), t_ns)
         elif isinstance(event, h11.EndOfMessage):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import wave
@@ -467,6 +468,72 @@ def test_a_wrong_request_is_told_why(body: bytes, code: str) -> None:
                 assert answer.status == 400
                 assert (await answer.json())["error"]["code"] == code
             assert [record["code"] for record in agent.truth.records("error")] == [code]
+
+    asyncio.run(main())
+
+
+async def _until_closed(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(PATIENCE_S):
+        return await reader.read()
+
+
+@pytest.mark.parametrize("begun", [b"PO", b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"])
+def test_a_request_whose_head_never_ends_is_dropped(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
+    monkeypatch.setattr("connectors.agent.server.HANDSHAKE_TIMEOUT_S", 0.2)
+
+    async def main() -> None:
+        async with agent_with(**QUICK) as agent:
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(agent.url.split(":")[2].split("/")[0]))
+            writer.write(begun)
+            await _until_closed(reader)
+            writer.close()
+
+    asyncio.run(main())
+
+
+def test_a_request_may_come_byte_by_byte_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.agent.http_wire.BODY_TIMEOUT_S", 0.3)
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
+
+    async def main() -> None:
+        async with agent_with(**QUICK) as agent:
+            for body, status in ((b"{}", b" 400 "), (b"{", b" 408 ")):
+                reader, writer = await asyncio.open_connection("127.0.0.1", int(agent.url.split(":")[2].split("/")[0]))
+                for byte in head + body:
+                    writer.write(bytes([byte]))
+                    await writer.drain()
+                    await asyncio.sleep(0)
+                async with asyncio.timeout(PATIENCE_S):
+                    assert status in await reader.readline()
+                writer.close()
+
+    asyncio.run(main())
+
+
+def test_a_refusal_without_end_is_read_no_further_than_needed() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 500 No\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"sorry " * 10_000)
+                await writer.drain()
+
+    async def main() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        events: list[Event] = []
+        async with server, ChatCompletions(PeerOptions(target=url), CLOCK) as peer:
+            connection = await peer.connect(Configure(turn="manual"), events.append)
+            talk = Talk(connection, events)
+            connection.send(connection.prepare(CreateResponse()))
+            async with asyncio.timeout(PATIENCE_S):
+                while not any(isinstance(event, ResponseDone) for event in talk.events):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            await connection.close()
+        (error,) = [event for event in events if isinstance(event, PeerError)]
+        assert error.code == "500"
+        assert "sorry" in error.message
 
     asyncio.run(main())
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -330,6 +332,54 @@ def test_an_informational_answer_is_no_answer() -> None:
             assert (heard.status, heard.body) == (200, b"one")
 
     asyncio.run(main())
+
+
+def test_interim_answers_without_end_are_given_up() -> None:
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000)
+                await writer.drain()
+
+    async def main() -> None:
+        async with serving(endless) as server, client_of(server.url) as client:
+            heard = await ask(client)
+            assert heard.lost is not None
+            assert heard.lost[0] == "protocol"
+
+    asyncio.run(main())
+
+
+def test_a_flood_leaves_the_rest_of_the_program_its_turns() -> None:
+    """Whoever takes longer for the pieces than the peer for sending them still sees timers fire."""
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(bytes(1 << 20))
+                await writer.drain()
+
+    class Slow(Heard):
+        def on_body(self, data: bytes, t_ns: int) -> None:
+            time.sleep(0.03)
+
+    async def main() -> None:
+        async with serving(flood) as server, client_of(server.url) as client:
+            client.post(b"{}", Slow(), {})
+            turns = 0
+            async with asyncio.timeout(PATIENCE_S):
+                while turns < 20:
+                    await asyncio.sleep(0)
+                    turns += 1
+
+    uvloop = pytest.importorskip("uvloop", reason="other loops read once a turn")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        began = time.monotonic()
+        runner.run(main())
+        assert time.monotonic() - began < 5
 
 
 def test_a_port_without_a_listener_is_a_connector_error() -> None:
