@@ -10,6 +10,8 @@ NAME_LIMIT = 256
 """Characters of an id, a name or a code; the rest is cut off."""
 DEPTH_LIMIT = 32
 """Levels of nested objects that are kept."""
+REMEMBERED = 1_000
+"""Unfinished things of one kind (streams of audio, names of tool calls) that are kept at most: the oldest go first."""
 
 
 def name(text: str | None) -> str:
@@ -33,3 +35,9 @@ def carried(value: Any, depth: int = DEPTH_LIMIT) -> Any:
     if isinstance(value, list):
         return [carried(inner, depth - 1) for inner in value] if depth else "..."
     return value
+
+
+def make_room(kept: dict[Any, Any]) -> None:
+    """Drop the oldest of `kept` where there is no room for another."""
+    if len(kept) >= REMEMBERED:
+        del kept[next(iter(kept))]

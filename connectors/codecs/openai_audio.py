@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from connectors.codecs.bounds import make_room
 from connectors.codecs.openai_dialects import Coding
-from harness.core.audio import PCM16_BYTES
+from connectors.codecs.pcm_stream import PcmStream
+from connectors.codecs.wav import wav_header
 
 
 class AudioUp(Protocol):
@@ -62,9 +63,7 @@ class WavUp:
         self._rate_hz = rate_hz
 
     def push(self, pcm: bytes) -> bytes:
-        form = struct.pack("<HHIIHH", 1, 1, self._rate_hz, self._rate_hz * PCM16_BYTES, PCM16_BYTES, 8 * PCM16_BYTES)
-        chunks = b"WAVEfmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", len(pcm)) + pcm
-        return b"RIFF" + struct.pack("<I", len(chunks)) + chunks
+        return wav_header(self._rate_hz, len(pcm)) + pcm
 
 
 def audio_up(coding: Coding, rate_hz: int) -> AudioUp:
@@ -82,3 +81,47 @@ def whole_down(coding: Coding, rate_hz: int) -> WholeDown | None:
     from connectors.codecs.ogg_opus import OggOpusDecoder
 
     return OggOpusDecoder(rate_hz)
+
+
+class Piece(NamedTuple):
+    """What one delta held. rate_hz: what the audio itself says, 0 for nothing. skipped: samples before these that were
+    no sound."""
+
+    pcm: bytes
+    rate_hz: int
+    skipped: int
+
+
+class AnswerAudio:
+    """The audio of one session's answers: a stream for each response and item, or one for all where the coding is so.
+
+    rate_hz: at which a coding that can choose is decoded.
+    """
+
+    def __init__(self, coding: Coding, rate_hz: int) -> None:
+        self.streams: dict[tuple[str, str], PcmStream] = {}
+        self._whole = whole_down(coding, rate_hz)
+        self._skipped = 0
+
+    def push(self, data: bytes, response: str, item: str) -> Piece | None:
+        """The samples that `data` completes; None once the stream of all answers is broken."""
+        if self._whole is None:
+            stream = self._stream(response, item)
+            pcm = stream.push(data)
+            return Piece(pcm, stream.rate_hz, 0)
+        pcm = self._whole.push(data)
+        if self._whole.broken:
+            return None
+        before, self._skipped = self._skipped, self._whole.skipped
+        return Piece(pcm, self._whole.rate_hz, self._skipped - before)
+
+    def forget(self, response: str) -> None:
+        """The response is over: its streams go."""
+        self.streams = {key: stream for key, stream in self.streams.items() if key[0] != response}
+
+    def _stream(self, response: str, item: str) -> PcmStream:
+        stream = self.streams.get((response, item))
+        if stream is None:
+            make_room(self.streams)
+            stream = self.streams[(response, item)] = PcmStream()
+        return stream

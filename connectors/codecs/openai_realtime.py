@@ -10,20 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from connectors.codecs import openai_frames as frames
-from connectors.codecs.bounds import carried, name, whole
+from connectors.codecs.bounds import carried, make_room, name, whole
 from connectors.codecs.client import Message, Opening
-from connectors.codecs.openai_audio import AudioDown, audio_up, whole_down
+from connectors.codecs.openai_audio import AnswerAudio
+from connectors.codecs.openai_commands import OpenAICommands
 from connectors.codecs.openai_dialects import Dialect, dialect_of
-from connectors.codecs.openai_names import FATAL_CODES, NAMES
-from connectors.codecs.openai_session import PCM_NAMES, READABLE_NAMES, configure_session, declared
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, PcmStream
-from harness.core import commands
+from connectors.codecs.openai_errors import error_code, note_of, peer_error
+from connectors.codecs.openai_session import PCM_NAMES, READABLE_NAMES, declared
+from connectors.codecs.pcm_stream import usable_rate
 from harness.core.audio import PCM16_BYTES
 from harness.core.commands import Command
-from harness.core.errors import ConfigError
 from harness.core.events import (
     AudioDone,
     AudioReceived,
@@ -46,10 +43,6 @@ from harness.core.events import (
 )
 
 UNREADABLE = "unreadable"
-REMEMBERED = 1_000
-"""Unfinished streams of audio, and names of tool calls, that are kept at most: the oldest go first."""
-
-_encode = msgspec.json.Encoder().encode
 
 
 class _Arrival(NamedTuple):
@@ -78,20 +71,20 @@ class OpenAIRealtimeClient:
     ) -> None:
         row = self._dialect = dialect_of(dialect)
         self.opening: Opening = row.opening
-        self._input_rate_hz = input_rate_hz or row.input_rates_hz[0]
-        self._asked_output_rate_hz = self._output_rate_hz = output_rate_hz or row.output_rates_hz[0]
-        self._transcription_model = transcription_model
+        self._output_rate_hz = output_rate_hz or row.output_rates_hz[0]
+        self._commands = OpenAICommands(
+            row,
+            input_rate_hz=input_rate_hz or row.input_rates_hz[0],
+            output_rate_hz=self._output_rate_hz,
+            transcription_model=transcription_model,
+            binary=binary,
+        )
         self._binary = binary
-        self._up = audio_up(row.coding_in, self._input_rate_hz)
-        self._whole = whole_down(row.coding_out, self._output_rate_hz)
-        self._skipped = 0
-        self._streams: dict[tuple[str, str], PcmStream] = {}
+        self._answers = AnswerAudio(row.coding_out, self._output_rate_hz)
         self._tools: dict[str, str] = {}
         self._response = ""
         self._cut = False
         self._created = False
-        self._speaking = False
-        self._sent = 0
 
     @property
     def output_rate_hz(self) -> int:
@@ -125,34 +118,25 @@ class OpenAIRealtimeClient:
         if data is None:
             why = f"{frames.name_of(frame)}: no audio in its field `{field}`"
             return PeerError(code=UNREADABLE, message=why, **arrival._asdict())
-        return self._audio(data, name(frame.response_id), name(frame.item_id), _rate(frame.sample_rate_hz), arrival)
+        return self._audio(
+            data, name(frame.response_id), name(frame.item_id), usable_rate(frame.sample_rate_hz), arrival
+        )
 
     def _audio(self, data: bytes, response: str, item: str, rate_hz: int, arrival: _Arrival) -> Event:
-        stream = self._stream(response, item)
-        pcm = stream.push(data)
-        if self._whole is not None and self._whole.broken:
+        piece = self._answers.push(data, response, item)
+        if piece is None:
             return PeerError(code=UNREADABLE, message="the stream of Opus pages is broken", **arrival._asdict())
-        skipped, self._skipped = self._skipped, self._whole.skipped if self._whole is not None else 0
         return AudioReceived(
             t_ns=arrival.t_ns,
             first_byte_ns=arrival.first_byte_ns,
             wire_bytes=arrival.wire_bytes,
-            samples=len(pcm) // PCM16_BYTES,
-            rate_hz=stream.rate_hz or rate_hz or self._output_rate_hz,
-            skipped=self._skipped - skipped,
+            samples=len(piece.pcm) // PCM16_BYTES,
+            rate_hz=piece.rate_hz or rate_hz or self._output_rate_hz,
+            skipped=piece.skipped,
             response=response,
             item=item,
-            pcm=pcm,
+            pcm=piece.pcm,
         )
-
-    def _stream(self, response: str, item: str) -> AudioDown:
-        if self._whole is not None:
-            return self._whole
-        stream = self._streams.get((response, item))
-        if stream is None:
-            _make_room(self._streams)
-            stream = self._streams[(response, item)] = PcmStream()
-        return stream
 
     def _text(self, frame: frames.TextDelta | frames.TranscriptDelta, at: dict[str, Any]) -> list[Event]:
         kind: Literal["text", "transcript"] = "transcript"
@@ -225,11 +209,11 @@ class OpenAIRealtimeClient:
 
     def _user_failed(self, frame: frames.UserFailed, at: dict[str, Any]) -> list[Event]:
         # Not a PeerError: the answer is not concerned.
-        note = _note("transcription_failed", "the peer could not transcribe the user", frame.error, at)
+        note = note_of("transcription_failed", "the peer could not transcribe the user", frame.error, at)
         return [note, RawReceived(name=frames.name_of(frame), **at)]
 
     def _warned(self, frame: frames.Warned, at: dict[str, Any]) -> list[Event]:
-        note = _note("peer_warning", "the peer warns", frame.warning, at)
+        note = note_of("peer_warning", "the peer warns", frame.warning, at)
         return [note, RawReceived(name=frames.name_of(frame), **at)]
 
     def _response_created(self, frame: frames.ResponseCreated, at: dict[str, Any]) -> list[Event]:
@@ -242,7 +226,7 @@ class OpenAIRealtimeClient:
         if self._dialect.ends_on != "audio_done":
             return [done]
         cut, self._cut = self._cut, False
-        self._forget(response)
+        self._answers.forget(response)
         return [done] if cut else [done, ResponseDone(response=response, **at)]
 
     def _interrupted(self, frame: frames.InterruptedByVad, at: dict[str, Any]) -> list[Event]:
@@ -256,7 +240,7 @@ class OpenAIRealtimeClient:
     def _response_cancelled(self, frame: frames.ResponseCancelled, at: dict[str, Any]) -> list[Event]:
         inner = frame.response.id if frame.response else None
         response = name(inner or frame.response_id or self._response)
-        self._forget(response)
+        self._answers.forget(response)
         return [ResponseDone(response=response, status="cancelled", reason="client_cancelled", **at)]
 
     def _response_done(self, frame: frames.ResponseDone, at: dict[str, Any]) -> list[Event]:
@@ -265,25 +249,22 @@ class OpenAIRealtimeClient:
         status = "cancelled" if status == "canceled" else status
         details = response.status_details or frames.StatusDetails()
         error = details.error
-        reason = name(details.reason) or (_code(error) if error else "")
+        reason = name(details.reason) or (error_code(error) if error else "")
         events: list[Event] = []
         if status == "cancelled" and reason == "turn_detected":
             events.append(Interrupted(reason=reason, response=ident, **at))
         if error is not None:
-            events.append(_peer_error(error, at))
+            events.append(peer_error(error, at))
         usage = frame.usage if response.usage is None else response.usage
         usage = None if usage is None else carried(usage)
         events.append(ResponseDone(response=ident, status=status, reason=reason, usage=usage, **at))
-        self._forget(ident)
+        self._answers.forget(ident)
         return events
-
-    def _forget(self, response: str) -> None:
-        self._streams = {key: stream for key, stream in self._streams.items() if key[0] != response}
 
     def _item_added(self, frame: frames.OutputItemAdded, at: dict[str, Any]) -> list[Event]:
         # Some servers name the function here only, not with the arguments.
         if frame.item.call_id and frame.item.name:
-            _make_room(self._tools)
+            make_room(self._tools)
             self._tools[name(frame.item.call_id)] = name(frame.item.name)
         return [RawReceived(name=frames.name_of(frame), **at)]
 
@@ -299,8 +280,8 @@ class OpenAIRealtimeClient:
 
     def _error(self, frame: frames.ErrorFrame, at: dict[str, Any]) -> list[Event]:
         if isinstance(frame.error, str):
-            return [_peer_error(frames.ErrorBody(code=frame.code, message=frame.error), at)]
-        return [_peer_error(frame.error, at)]
+            return [peer_error(frames.ErrorBody(code=frame.code, message=frame.error), at)]
+        return [peer_error(frame.error, at)]
 
     # --- client to server -----------------------------------------------------------------------------------
 
@@ -308,105 +289,8 @@ class OpenAIRealtimeClient:
         return []
 
     def encode(self, command: Command) -> list[Message]:
-        """Frames that carry out `command`, in order; each has an `event_id` that the peer's errors echo.
-
-        Raises ConfigError for a command that the dialect lacks.
-        """
-        tag = str(command.__struct_config__.tag)
-        if tag in self._dialect.lacks and not (self._dialect.bracketed and tag == "create_response"):
-            raise ConfigError(f"{self._dialect.name}: the peer has no {tag.replace('_', ' ')}")
-        match command:
-            case commands.AppendAudio():
-                return self._append(command.pcm)
-            case commands.Configure():
-                body: dict[str, Any] = {"type": "session.update"} | self._configured(command)
-            case commands.Commit():
-                body = {"type": "input_audio_buffer.commit"}
-                if self._dialect.bracketed:
-                    body["final"], self._speaking = True, False
-            case commands.ClearInput():
-                body = {"type": "input_audio_buffer.clear"}
-            case commands.CreateResponse():
-                if self._dialect.bracketed:
-                    return []
-                body = {"type": "response.create"}
-            case commands.Cancel():
-                body = {"type": "response.cancel"}
-                if command.response is not None:
-                    body["response_id"] = command.response
-            case commands.Truncate():
-                body = {"type": "conversation.item.truncate", "item_id": command.item}
-                body |= {"content_index": command.content_index, "audio_end_ms": command.audio_end_ms}
-            case commands.AddHistory():
-                part = NAMES[self._dialect.names].assistant_text if command.role == "assistant" else "input_text"
-                content = [{"type": part, "text": command.text}]
-                item = {"type": "message", "role": command.role, "content": content}
-                body = {"type": "conversation.item.create", "item": item}
-            case _:
-                raise TypeError(f"OpenAI Realtime has no {type(command).__name__}")
-        return [self._message(body)]
-
-    def _append(self, pcm: bytes) -> list[Message]:
-        data = self._up.push(pcm)
-        if self._binary:
-            return [data]
-        messages: list[Message] = []
-        if self._dialect.bracketed and not self._speaking:
-            self._speaking = True
-            messages.append(self._message({"type": "input_audio_buffer.commit", "final": False}))
-        if data or not pcm:
-            messages.append(self._message({"type": "input_audio_buffer.append", "audio": data}))
-        return messages
-
-    def _configured(self, configure: commands.Configure) -> dict[str, Any]:
-        """What stands beside the type of a `session.update`."""
-        row = self._dialect
-        beside = {"model": configure.model} if row.model_place == "top" and configure.model is not None else {}
-        if row.shape == "none":
-            return beside | configure.extra
-        session = configure_session(
-            configure,
-            row,
-            input_rate_hz=self._input_rate_hz,
-            output_rate_hz=self._asked_output_rate_hz,
-            transcription_model=self._transcription_model,
-            binary=self._binary,
-        )
-        return beside | {"session": session}
-
-    def _message(self, body: dict[str, Any]) -> str:
-        self._sent += 1
-        return _encode({"event_id": f"fp_{self._sent}"} | body).decode()
-
-
-def _make_room(kept: dict[Any, Any]) -> None:
-    if len(kept) >= REMEMBERED:
-        del kept[next(iter(kept))]
-
-
-def _rate(said: Any) -> int:
-    """A rate in Hz that a peer wrote beside its audio, 0 for anything that is none."""
-    whole_number = isinstance(said, int) and not isinstance(said, bool)
-    return said if whole_number and LOWEST_RATE_HZ <= said <= HIGHEST_RATE_HZ else 0
-
-
-def _note(code: str, says: str, body: frames.ErrorBody | str | None, at: dict[str, Any]) -> Note:
-    error = frames.ErrorBody(message=body) if isinstance(body, str) else body or frames.ErrorBody()
-    words = " ".join(part for part in (_code(error), _line(error)) if part)
-    return Note(t_ns=at["t_ns"], code=code, message=f"{says}: {words}" if words else says)
-
-
-def _line(error: frames.ErrorBody) -> str:
-    return " ".join((error.message or "").split())
-
-
-def _code(error: frames.ErrorBody) -> str:
-    return name(str(error.code) if error.code not in (None, "") else error.type)
-
-
-def _peer_error(error: frames.ErrorBody, at: dict[str, Any]) -> PeerError:
-    code = _code(error)
-    return PeerError(code=code, message=_line(error), fatal=code in FATAL_CODES, **at)
+        """Frames that carry out `command`, in order. Raises ConfigError for a command that the dialect lacks."""
+        return self._commands.encode(command)
 
 
 _Handler = Callable[[OpenAIRealtimeClient, Any, dict[str, Any]], list[Event]]

@@ -11,6 +11,13 @@ _LONGEST_HEADER = 65_536
 """A header with more metadata than this is no header that any server puts before a packet."""
 
 
+def usable_rate(said: object) -> int:
+    """A rate in Hz as a peer wrote it; 0 for anything that is no rate of audio."""
+    if not isinstance(said, int) or isinstance(said, bool):
+        return 0
+    return said if LOWEST_RATE_HZ <= said <= HIGHEST_RATE_HZ else 0
+
+
 class PcmStream:
     """One answer's audio. Feed it each packet's bytes; it returns the whole samples among them.
 

@@ -199,11 +199,11 @@ def test_unfinished_answers_are_forgotten_in_the_end() -> None:
         codec.decode(json.dumps(frame), 1, 1)
         item = {"call_id": f"c{number}", "name": "f"}
         codec.decode(json.dumps({"type": "response.output_item.added", "item": item}), 1, 1)
-    assert len(codec._streams) == len(codec._tools) == 1_000
+    assert len(codec._answers.streams) == len(codec._tools) == 1_000
     (last,) = codec.decode('{"type":"response.output_audio.delta","response_id":"r4999","delta":"Ag=="}', 1, 1)
     assert getattr(last, "pcm", b"") == b"\1\2"
     codec.decode('{"type":"response.done","response":{"id":"r4999"}}', 1, 1)
-    assert len(codec._streams) == 999
+    assert len(codec._answers.streams) == 999
 
 
 def test_deeply_nested_json_is_unreadable() -> None:
