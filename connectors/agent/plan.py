@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import struct
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -19,6 +18,7 @@ from connectors.agent.speech import Answer, Library
 from connectors.codecs.openai_names import Dialect
 from connectors.codecs.openai_realtime_server import OpenAIEvents
 from connectors.codecs.server import ServerEvents
+from connectors.codecs.wav import wav_header
 from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, int16_to_pcm16, ms_to_samples
 
 Kind = Literal["event", "text", "audio", "late", "done", "close"]
@@ -165,7 +165,7 @@ def _answer(knobs: Knobs, events: ServerEvents, response: str, item: str, turn: 
     if knobs.late_delta_ms is not None and packets:
         late = answer.samples[-ms_to_samples(knobs.chunk_ms, answer.rate_hz) :]
         pcm = int16_to_pcm16(late)
-        data = _wav_header(answer.rate_hz, len(pcm)) + pcm if knobs.wav_headers else pcm
+        data = wav_header(answer.rate_hz, len(pcm)) + pcm if knobs.wav_headers else pcm
         late_ns = end_ns + knobs.late_delta_ms * NS_PER_MS
         steps += _audio(events, response, item, late_ns, "late", data, len(late), answer.rate_hz)
     if knobs.close_after_ms is not None:
@@ -213,7 +213,7 @@ def _packets(knobs: Knobs, answer: Answer) -> list[_Packet]:
     packets += [_Packet(pcm[a:b], b // PCM16_BYTES - a // PCM16_BYTES) for a, b in itertools.pairwise(bounds)]
     if not knobs.wav_headers:
         return packets
-    return [_Packet(_wav_header(answer.rate_hz, len(data)) + data, samples) for data, samples in packets]
+    return [_Packet(wav_header(answer.rate_hz, len(data)) + data, samples) for data, samples in packets]
 
 
 def _instants(knobs: Knobs, packets: list[_Packet], rate_hz: int, turn: int) -> list[int]:
@@ -252,16 +252,3 @@ def _usage(samples: int, answer: Answer, transcript: str) -> dict[str, object]:
         "input_token_details": {"text_tokens": 0, "audio_tokens": asked, "cached_tokens": 0},
         "output_token_details": {"text_tokens": text, "audio_tokens": audio},
     }
-
-
-def _wav_header(rate_hz: int, data_bytes: int) -> bytes:
-    form = struct.pack("<HHIIHH", 1, 1, rate_hz, rate_hz * PCM16_BYTES, PCM16_BYTES, 16)
-    return (
-        b"RIFF"
-        + struct.pack("<I", 36 + data_bytes)
-        + b"WAVEfmt "
-        + struct.pack("<I", 16)
-        + form
-        + b"data"
-        + struct.pack("<I", data_bytes)
-    )

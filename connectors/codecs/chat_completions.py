@@ -8,7 +8,6 @@ Source: protocol sheet, section 12.
 from __future__ import annotations
 
 import base64
-import struct
 from typing import Any, Literal
 
 import msgspec
@@ -19,8 +18,9 @@ from connectors.codecs.chat_chunks import Audio, AudioMetadata, Chunk, Delta, Fa
 from connectors.codecs.chat_dialects import ChatDialect
 from connectors.codecs.client import Message, Opening
 from connectors.codecs.openai_session import merge
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, PcmStream
+from connectors.codecs.pcm_stream import PcmStream, usable_rate
 from connectors.codecs.sse import SseEvent
+from connectors.codecs.wav import wav_header
 from harness.core import commands
 from harness.core.audio import PCM16_BYTES
 from harness.core.commands import Command
@@ -146,7 +146,7 @@ class ChatCompletionsClient:
     def _request(self) -> str:
         parts: list[dict[str, Any]] = []
         if self._input:
-            wav = _wav(bytes(self._input), self._input_rate_hz)
+            wav = wav_header(self._input_rate_hz, len(self._input)) + bytes(self._input)
             data = self._dialect.input_prefix + base64.b64encode(wav).decode()
             parts.append({"type": "input_audio", "input_audio": {"data": data, "format": "wav"}})
             self._input.clear()
@@ -270,9 +270,7 @@ class ChatCompletionsClient:
             pcm = answer.pcm.push(answer.base64.push(text))
         except ValueError as exc:
             return [PeerError(code=UNREADABLE, message=f"audio: {exc}", **at)]
-        declared = whole(metadata.sample_rate_hz) or 0
-        if LOWEST_RATE_HZ <= declared <= HIGHEST_RATE_HZ:
-            answer.said_rate_hz = declared
+        answer.said_rate_hz = usable_rate(whole(metadata.sample_rate_hz)) or answer.said_rate_hz
         rate_hz = answer.said_rate_hz or answer.pcm.rate_hz or self._output_rate_hz
         events: list[Event] = []
         if rate_hz != self._output_rate_hz and not self._noted:
@@ -320,20 +318,3 @@ class ChatCompletionsClient:
             fresh = f"{first}#{number}"
         self._names.add(fresh)
         return fresh
-
-
-def _wav(pcm: bytes, rate_hz: int) -> bytes:
-    """Mono PCM16 as a WAV file."""
-    form = struct.pack("<HHIIHH", 1, 1, rate_hz, rate_hz * PCM16_BYTES, PCM16_BYTES, 8 * PCM16_BYTES)
-    return b"".join(
-        (
-            b"RIFF",
-            struct.pack("<I", 36 + len(pcm)),
-            b"WAVEfmt ",
-            struct.pack("<I", len(form)),
-            form,
-            b"data",
-            struct.pack("<I", len(pcm)),
-            pcm,
-        )
-    )

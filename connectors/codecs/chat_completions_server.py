@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-import struct
 from typing import Any, Literal
 
 import msgspec
 
 from connectors.codecs.openai_requests import AppendInput, CommitInput, Invalid, Request, ResponseCreate
 from connectors.codecs.openai_session import dig
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ
+from connectors.codecs.pcm_stream import usable_rate
 from connectors.codecs.server import ServerEvents, ServerSession, Status
+from connectors.codecs.wav import wav_header
 from harness.core.audio import PCM16_BYTES
 
 Dialect = Literal["openai", "dashscope", "vllm-omni"]
@@ -103,8 +103,7 @@ def _input_audio(message: Any) -> str:
 def _wav_rate_hz(audio: bytes) -> int:
     if audio[:4] != b"RIFF" or audio[12:16] != b"fmt " or len(audio) < 28:
         return 0
-    rate_hz = int.from_bytes(audio[24:28], "little")
-    return rate_hz if LOWEST_RATE_HZ <= rate_hz <= HIGHEST_RATE_HZ else 0
+    return usable_rate(int.from_bytes(audio[24:28], "little"))
 
 
 class ChatServer(ServerSession):
@@ -161,7 +160,7 @@ class _ChatEvents(ServerEvents):
             chunk = self._chunk({"audio": {"data": base64.b64encode(audio).decode()}}, "audio")
         else:
             if self._request.format == "wav" and audio[:4] != b"RIFF":
-                audio = _wav(audio, rate_hz)
+                audio = wav_header(rate_hz, len(audio)) + audio
             metadata = {"format": self._request.format, "sample_rate_hz": rate_hz, "channels": 1}
             chunk = self._chunk({"content": base64.b64encode(audio).decode()}, "audio", metadata=metadata)
         return [chunk, b""] if self._over and self._late else [chunk]
@@ -257,7 +256,7 @@ class _WholeAnswer(ServerEvents):
         output: list[dict[str, Any]] | None = None,
     ) -> list[bytes]:
         pcm = bytes(self._audio)
-        data = _wav(pcm, self._rate_hz) if self._request.format == "wav" else pcm
+        data = wav_header(self._rate_hz, len(pcm)) + pcm if self._request.format == "wav" else pcm
         audio = {"id": f"audio_{self._request.turn}", "data": base64.b64encode(data).decode(), "expires_at": FAR_OFF}
         message = {"role": "assistant", "content": None, "audio": audio | {"transcript": self._transcript}}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -300,18 +299,3 @@ def _usage(usage: dict[str, Any]) -> dict[str, Any]:
         "prompt_tokens_details": {"audio_tokens": usage["input_token_details"]["audio_tokens"]},
         "completion_tokens_details": {"audio_tokens": usage["output_token_details"]["audio_tokens"]},
     }
-
-
-def _wav(pcm: bytes, rate_hz: int) -> bytes:
-    form = struct.pack("<IHHIIHH", 16, 1, 1, rate_hz, rate_hz * PCM16_BYTES, PCM16_BYTES, 16)
-    return b"".join(
-        (
-            b"RIFF",
-            struct.pack("<I", 36 + len(pcm)),
-            b"WAVEfmt ",
-            form,
-            b"data",
-            struct.pack("<I", len(pcm)),
-            pcm,
-        )
-    )

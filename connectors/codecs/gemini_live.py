@@ -15,7 +15,7 @@ from connectors.codecs import gemini_frames as frames
 from connectors.codecs.bounds import carried, name
 from connectors.codecs.client import Message, Opening
 from connectors.codecs.openai_session import merge
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, PcmStream
+from connectors.codecs.pcm_stream import PcmStream, usable_rate
 from harness.core import commands
 from harness.core.audio import PCM16_BYTES
 from harness.core.commands import Command, Configure
@@ -138,9 +138,7 @@ class GeminiLiveClient:
             return [RawReceived(name=name(f"serverContent.{blob.mime_type}"), **at)]
         response, began = self._response(at)
         pcm = self._stream.push(blob.data)
-        said_hz = frames.rate_hz(blob.mime_type)
-        rate_hz = said_hz if LOWEST_RATE_HZ <= said_hz <= HIGHEST_RATE_HZ else OUTPUT_RATE_HZ
-        rate_hz = self._stream.rate_hz or rate_hz
+        rate_hz = self._stream.rate_hz or usable_rate(frames.rate_hz(blob.mime_type)) or OUTPUT_RATE_HZ
         samples = len(pcm) // PCM16_BYTES
         return [*began, AudioReceived(samples=samples, rate_hz=rate_hz, response=response, pcm=pcm, **at)]
 

@@ -17,7 +17,7 @@ from connectors.codecs import gemini_frames as frames
 from connectors.codecs import openai_requests as requests
 from connectors.codecs.openai_requests import Invalid, Request, SessionUpdate
 from connectors.codecs.openai_session import dig
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, PcmStream
+from connectors.codecs.pcm_stream import PcmStream, usable_rate
 from connectors.codecs.server import ServerEvents, ServerSession, Status
 from harness.core.audio import PCM16_BYTES, ms_to_samples
 
@@ -136,8 +136,7 @@ class _Input:
         self._resampler: Any = None
 
     def push(self, blob: frames.Blob) -> bytes:
-        rate_hz = frames.rate_hz(blob.mime_type) or INPUT_RATE_HZ
-        rate_hz = rate_hz if LOWEST_RATE_HZ <= rate_hz <= HIGHEST_RATE_HZ else INPUT_RATE_HZ
+        rate_hz = usable_rate(frames.rate_hz(blob.mime_type)) or INPUT_RATE_HZ
         if rate_hz != self._rate_hz:
             self._rate_hz, self._stream = rate_hz, PcmStream()
             # As in the endpointer: cubic interpolation holds back a few samples only.

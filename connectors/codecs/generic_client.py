@@ -11,7 +11,7 @@ from connectors.codecs.bounds import carried, name, whole
 from connectors.codecs.client import Message, Opening
 from connectors.codecs.generic_map import Map, Rule, Template, Templates, messages
 from connectors.codecs.openai_audio import audio_up, whole_down
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, PcmStream
+from connectors.codecs.pcm_stream import PcmStream, usable_rate
 from harness.core import commands
 from harness.core.audio import PCM16_BYTES
 from harness.core.commands import Command
@@ -302,8 +302,7 @@ def _number(value: Any) -> int | None:
 
 
 def _rate(value: Any) -> int:
-    number = _number(value) or 0
-    return number if LOWEST_RATE_HZ <= number <= HIGHEST_RATE_HZ else 0
+    return usable_rate(_number(value))
 
 
 _MEANINGS: dict[str, Callable[[GenericClient, _Message], list[Event]]] = {

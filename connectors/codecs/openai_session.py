@@ -13,7 +13,7 @@ import msgspec
 
 from connectors.codecs.openai_dialects import Dialect, dialect_of
 from connectors.codecs.openai_names import NAMES
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ
+from connectors.codecs.pcm_stream import usable_rate
 from harness.core.commands import Configure
 
 PCM_NAMES = frozenset({"audio/pcm", "pcm16", "pcm24", "pcm"})
@@ -156,8 +156,8 @@ def _text(value: Any) -> str:
 def _rate(session: dict[str, Any], side: str) -> int:
     form = dig(session, "audio", side, "format")
     for key in ("rate", "sample_rate"):
-        rate = dig(form, key)
-        if isinstance(rate, int) and not isinstance(rate, bool) and LOWEST_RATE_HZ <= rate <= HIGHEST_RATE_HZ:
-            return rate
+        rate_hz = usable_rate(dig(form, key))
+        if rate_hz:
+            return rate_hz
     named = _NAMED_RATE.search(_text(session.get(f"{side}_audio_format")))
     return int(named[1]) if named else 0
