@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -66,7 +67,11 @@ class RtcWire:
 
 async def openai_calls(agent: Agent, request: BaseRequest) -> Response:
     """POST an offer (application/sdp, or multipart with `sdp` and `session`): 201, the answer, and where to hang up."""
-    sdp, session = await _offer(request)
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            sdp, session = await _offer(request)
+    except (ValueError, AttributeError):  # aiohttp's words about a multipart body that is none
+        sdp, session = None, None
     if sdp is None:
         return _problem(400, "invalid_offer", "send the offer as application/sdp, or multipart with a part named sdp")
     number = agent.next_number()
@@ -98,8 +103,10 @@ async def hang_up(agent: Agent, request: BaseRequest) -> Response:
 async def small_webrtc(agent: Agent, request: BaseRequest) -> Response:
     """POST `{"sdp", "type": "offer"}`: the answer as JSON (protocol sheet, section 11.1)."""
     try:
-        offer = msgspec.json.decode(await request.read(), type=dict[str, Any])
-    except msgspec.DecodeError:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            body = await request.read()
+        offer = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
         return _problem(400, "invalid_json", "send a JSON object with sdp and type")
     sdp = offer.get("sdp")
     if not isinstance(sdp, str) or offer.get("type") != "offer":
@@ -108,8 +115,8 @@ async def small_webrtc(agent: Agent, request: BaseRequest) -> Response:
     answer = await _take_call(agent, number, RtviServer(), sdp, request.path)
     if isinstance(answer, Response):
         return answer
-    body = {"sdp": answer, "type": "answer", "pc_id": f"rtc_{number}"}
-    return Response(body=msgspec.json.encode(body), content_type="application/json")
+    said = {"sdp": answer, "type": "answer", "pc_id": f"rtc_{number}"}
+    return Response(body=msgspec.json.encode(said), content_type="application/json")
 
 
 async def _take_call(agent: Agent, number: int, server: ServerSession, sdp: str, path: str) -> str | Response:
@@ -139,9 +146,13 @@ async def _take_call(agent: Agent, number: int, server: ServerSession, sdp: str,
     present.__enter__()
     try:
         return await call.answer(sdp)
-    except (ValueError, KeyError, IndexError, AttributeError) as exc:
+    except Exception as exc:  # noqa: BLE001 - aiortc raises whatever a bad offer leads to, bare assertions too
         await call.closed()
-        return _problem(400, "invalid_offer", f"the offer cannot be answered: {exc}")
+        why = str(exc) or type(exc).__name__
+        return _problem(400, "invalid_offer", f"the offer cannot be answered: {why}")
+    except BaseException:
+        call.hang_up()
+        raise
 
 
 async def _offer(request: BaseRequest) -> tuple[str | None, dict[str, Any] | None]:
@@ -158,7 +169,7 @@ async def _offer(request: BaseRequest) -> tuple[str | None, dict[str, Any] | Non
         elif name == "session":
             try:
                 session = msgspec.json.decode(bytes(body), type=dict[str, Any])
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 return None, None
     return sdp, session
 
