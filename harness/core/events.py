@@ -103,6 +103,36 @@ class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
     moved_to: str = ""
 
 
+class ScenarioEvent(Event, frozen=True, kw_only=True, tag="scenario_event"):
+    """One event of a scenario was put on the user's timeline. Samples are positions in `user.wav`.
+
+    event: its id in the scenario. clip_sample, clip_samples: where what was put begins and how long it is.
+    speech_start, speech_end: first and one past the last sample of speech (or of the sound that a noise is).
+    anchor_ns: the instant that the event is relative to, as the user side knew it when it placed the event (with
+    `timed_out`, the instant at which it stopped waiting). planned_delay_ns: from the anchor to `speech_start`, jitter
+    included. offset_exact: `speech_start` lies where it was planned; not so when the anchor was known too late.
+    impairment: specs of what was done to the clean clip, joined by `+`. audio_sha256: of the samples that were put.
+    """
+
+    event: str
+    kind: str
+    expect: Literal["respond", "stop", "keep_talking", "stay_silent", ""] = ""
+    clip: str
+    clip_sample: int
+    clip_samples: int
+    speech_start: int
+    speech_end: int
+    anchor: Literal["session_start", "user_end", "agent_start", "agent_end"]
+    anchor_ns: int
+    planned_delay_ns: int
+    offset_exact: bool = True
+    timed_out: bool = False
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    impairment: str = ""
+    audio_sha256: str = ""
+
+
 class AudioSent(Event, frozen=True, kw_only=True, tag="audio_sent"):
     """A chunk of user audio. planned: its absolute deadline; started: before the write; `t_ns`: the write buffer was
     empty again. late: it left more than a chunk after the plan. lost: the connection went before the buffer was empty,
@@ -334,6 +364,7 @@ AnyEvent = (
     | MediaAnchor
     | TurnStarted
     | TurnEnded
+    | ScenarioEvent
     | AudioSent
     | CommandSent
     | SessionReady
