@@ -12,7 +12,7 @@ from connectors.chat_session import ChatConnection
 from connectors.codecs.chat_completions import ChatCompletionsClient, History
 from connectors.codecs.chat_dialects import DIALECTS, DialectName
 from connectors.endpoint import Endpoint
-from connectors.settings import read_settings
+from connectors.settings import read_object, read_settings
 from connectors.transports.http import HttpClient
 from harness.core.clock import Clock
 from harness.core.commands import Configure
@@ -65,7 +65,7 @@ class ChatCompletions:
         )
         self.url = _with_path(self._endpoint.url)
         self._model = options.model or self.dialect.model
-        self._body = _json_object(self.settings.body)
+        self._body = read_object("body", self.settings.body)
         self._rate_hz = self.settings.input_rate_hz or self.dialect.input_rate_hz
         if not 8_000 <= self._rate_hz <= 48_000:
             raise ConfigError("input_rate_hz: must lie between 8000 and 48000")
@@ -146,10 +146,3 @@ def _with_path(url: str) -> str:
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     return urlunsplit(parts._replace(path=path if path.endswith(PATH) else path + PATH))
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as exc:
-        raise ConfigError(f"--set body=…: not a JSON object ({exc})") from exc

@@ -12,13 +12,13 @@ from connectors.codecs.gemini_live import INPUT_RATE_HZ, OUTPUT_RATE_HZ, GeminiL
 from connectors.endpoint import Endpoint
 from connectors.secret import unescaped
 from connectors.session import CodecConnection
-from connectors.settings import read_settings
-from connectors.transports.websocket import open_websocket
+from connectors.settings import read_object, read_settings
+from connectors.websocket_session import open_session
 from harness.core.clock import Clock
 from harness.core.commands import Configure
 from harness.core.connector import PeerOptions, Sink
-from harness.core.errors import ConfigError, ConnectorError
-from harness.core.events import ConnectionPhase, Event, RoundTrip, WireFrame
+from harness.core.errors import ConnectorError
+from harness.core.events import Event, WireFrame
 from harness.core.profile import Profile
 
 HOST = "generativelanguage.googleapis.com"
@@ -75,7 +75,7 @@ class GeminiLive:
         if self._ephemeral and not options.target:
             self._endpoint = self._at(TOKEN_PATH)
         self.url = self._endpoint.url
-        self._extra = self._read_setup()
+        self._extra = read_object("setup", self.settings.setup)
 
     def _at(self, path: str) -> Endpoint:
         return Endpoint(
@@ -134,24 +134,9 @@ class GeminiLive:
             resumable=self.settings.resumable,
             language_hint=self.settings.language_hint,
         )
-        connection = CodecConnection(codec, sink, self._clock, wire=self._options.wire)
-        connection.transport = await open_websocket(
-            self.url,
-            clock=self._clock,
-            on_message=connection.on_message,
-            on_phase=lambda phase, t_ns: sink(ConnectionPhase(t_ns=t_ns, phase=phase)),
-            on_rtt=lambda t_ns, rtt_ns: sink(RoundTrip(t_ns=t_ns, rtt_ns=rtt_ns)),
-            on_closed=connection.on_closed,
-            headers=self._headers(),
-            tls=self._endpoint.tls(),
-            timeout_s=self._options.timeout_s,
+        return await open_session(
+            codec, self._endpoint, configure, sink, clock=self._clock, options=self._options, headers=self._headers()
         )
-        try:
-            await connection.configure(configure, self._options.timeout_s)
-        except BaseException:
-            await connection.close()
-            raise
-        return connection
 
     def _headers(self) -> dict[str, str]:
         """The key never stands in the URL, though the service would take it there too."""
@@ -160,12 +145,6 @@ class GeminiLive:
         if self._endpoint.host.endswith(VERTEX_HOST):
             return self._endpoint.headers()
         return self._endpoint.headers("x-goog-api-key", "")
-
-    def _read_setup(self) -> dict[str, Any]:
-        try:
-            return msgspec.json.decode(self.settings.setup, type=dict[str, Any])
-        except msgspec.DecodeError as exc:
-            raise ConfigError(f"--set setup=…: not a JSON object ({exc})") from exc
 
 
 def without_handle(text: str) -> str:

@@ -19,12 +19,12 @@ from connectors.endpoint import Endpoint
 from connectors.secret import Secret
 from connectors.session import CodecConnection
 from connectors.settings import read_settings
-from connectors.transports.websocket import open_websocket
+from connectors.websocket_session import open_session
 from harness.core.clock import Clock
 from harness.core.commands import Configure
 from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError, nearest
-from harness.core.events import ConnectionPhase, Note, RoundTrip
+from harness.core.events import Note
 from harness.core.profile import Profile
 
 MAPS = Path(__file__).parent / "maps"
@@ -111,27 +111,18 @@ class GenericWebSocket:
 
     async def _open(self, configure: Configure, sink: Sink) -> CodecConnection:
         codec = GenericClient(self.map, self._environment)
-        connection = CodecConnection(
-            codec, sink, self._clock, output_rate_hz=self.map.output.rate_hz, wire=self._options.wire
-        )
         key = self.map.key
-        connection.transport = await open_websocket(
-            self.url,
+        connection = await open_session(
+            codec,
+            self._endpoint,
+            configure,
+            sink,
             clock=self._clock,
-            on_message=connection.on_message,
-            on_phase=lambda phase, t_ns: sink(ConnectionPhase(t_ns=t_ns, phase=phase)),
-            on_rtt=lambda t_ns, rtt_ns: sink(RoundTrip(t_ns=t_ns, rtt_ns=rtt_ns)),
-            on_closed=connection.on_closed,
-            headers=self._endpoint.headers(key.header, key.scheme) if key else self._endpoint.headers(),
+            options=self._options,
+            output_rate_hz=self.map.output.rate_hz,
+            headers=self._endpoint.headers(key.header, key.scheme) if key else None,
             subprotocols=self.map.subprotocols,
-            tls=self._endpoint.tls(),
-            timeout_s=self._options.timeout_s,
         )
-        try:
-            await connection.configure(configure, self._options.timeout_s)
-        except BaseException:
-            await connection.close()
-            raise
         if not self.map.means("response_done") and not self.map.continuous:
             message = "the map has no rule for the answer's end: each turn lasts until its time limit"
             sink(Note(t_ns=self._clock.now_ns(), code="no_end_rule", message=message))

@@ -11,12 +11,11 @@ from connectors.codecs.moshi import RATE_HZ, UNIT_MS, MoshiClient
 from connectors.endpoint import Endpoint
 from connectors.session import CodecConnection
 from connectors.settings import read_settings
-from connectors.transports.websocket import open_websocket
+from connectors.websocket_session import open_session
 from harness.core.clock import Clock
 from harness.core.commands import Configure
 from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConfigError, ConnectorError
-from harness.core.events import ConnectionPhase, RoundTrip
 from harness.core.profile import Profile
 
 PATH = "/api/chat"
@@ -115,29 +114,12 @@ class Moshi:
     async def connect(self, configure: Configure, sink: Sink) -> CodecConnection:
         endpoint = self._at(configure)
         try:
-            return await self._open(endpoint, configure, endpoint.secret.guard(sink))
+            sink = endpoint.secret.guard(sink)
+            return await open_session(
+                MoshiClient(), endpoint, configure, sink, clock=self._clock, options=self._options
+            )
         except ConnectorError as exc:
             raise endpoint.secret.scrubbed(exc) from exc
-
-    async def _open(self, endpoint: Endpoint, configure: Configure, sink: Sink) -> CodecConnection:
-        connection = CodecConnection(MoshiClient(), sink, self._clock, wire=self._options.wire)
-        connection.transport = await open_websocket(
-            endpoint.url,
-            clock=self._clock,
-            on_message=connection.on_message,
-            on_phase=lambda phase, t_ns: sink(ConnectionPhase(t_ns=t_ns, phase=phase)),
-            on_rtt=lambda t_ns, rtt_ns: sink(RoundTrip(t_ns=t_ns, rtt_ns=rtt_ns)),
-            on_closed=connection.on_closed,
-            headers=endpoint.headers(),
-            tls=endpoint.tls(),
-            timeout_s=self._options.timeout_s,
-        )
-        try:
-            await connection.configure(configure, self._options.timeout_s)
-        except BaseException:
-            await connection.close()
-            raise
-        return connection
 
     def _at(self, configure: Configure) -> Endpoint:
         return Endpoint(self._options, path=PATH, query=self._query(configure), ca=self.settings.ca)

@@ -15,13 +15,12 @@ from connectors.codecs.openai_realtime import OpenAIRealtimeClient
 from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ
 from connectors.endpoint import Endpoint
 from connectors.session import CodecConnection
-from connectors.settings import read_settings
-from connectors.transports.websocket import open_websocket
+from connectors.settings import read_object, read_settings
+from connectors.websocket_session import open_session
 from harness.core.clock import Clock
 from harness.core.commands import Configure
 from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConfigError, ConnectorError
-from harness.core.events import ConnectionPhase, RoundTrip
 from harness.core.profile import Profile
 
 _RESOURCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
@@ -81,7 +80,7 @@ class OpenAIRealtime:
             ca=self.settings.ca,
         )
         self.url = self._endpoint.url
-        self._session = self._extra()
+        self._session = read_object("session", self.settings.session)
         self._profile = self._with_rates()
 
     @property
@@ -134,27 +133,17 @@ class OpenAIRealtime:
             transcription_model=self.settings.transcription_model,
             binary=self.settings.binary,
         )
-        connection = CodecConnection(
-            codec, sink, self._clock, output_rate_hz=self._profile.output_rate_hz, wire=self._options.wire
-        )
-        connection.transport = await open_websocket(
-            self.url,
+        return await open_session(
+            codec,
+            self._endpoint,
+            configure,
+            sink,
             clock=self._clock,
-            on_message=connection.on_message,
-            on_phase=lambda phase, t_ns: sink(ConnectionPhase(t_ns=t_ns, phase=phase)),
-            on_rtt=lambda t_ns, rtt_ns: sink(RoundTrip(t_ns=t_ns, rtt_ns=rtt_ns)),
-            on_closed=connection.on_closed,
+            options=self._options,
+            output_rate_hz=self._profile.output_rate_hz,
             headers=self._headers(),
             subprotocols=self.dialect.subprotocols,
-            tls=self._endpoint.tls(),
-            timeout_s=self._options.timeout_s,
         )
-        try:
-            await connection.configure(configure, self._options.timeout_s)
-        except BaseException:
-            await connection.close()
-            raise
-        return connection
 
     def _with_rates(self) -> Profile:
         """The dialect's profile at the rates that were asked for. Raises ConfigError for one that it has not."""
@@ -174,12 +163,6 @@ class OpenAIRealtime:
                 raise ConfigError(f"{key}={rate_hz}: {self.dialect.name} has {rates} Hz")
             wanted[key] = rate_hz
         return msgspec.structs.replace(self.dialect.profile, **wanted)
-
-    def _extra(self) -> dict[str, Any]:
-        try:
-            return msgspec.json.decode(self.settings.session, type=dict[str, Any])
-        except msgspec.DecodeError as exc:
-            raise ConfigError(f"--set session=…: not a JSON object ({exc})") from exc
 
     def _headers(self) -> dict[str, str]:
         shown = {"bearer": ("Authorization", "Bearer "), "api-key": ("api-key", "")}
@@ -216,6 +199,7 @@ def peer_of(name: str) -> type[OpenAIRealtime]:
         "evidence": row.evidence,
         "declared": row.profile,
         "own_dialect": row.name,
+        "variants": (),
         "__doc__": f"{row.title}: OpenAI Realtime over WebSocket in a dialect of its own.",
         "__module__": __name__,
     }

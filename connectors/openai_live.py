@@ -11,13 +11,12 @@ import msgspec
 from connectors.codecs.openai_live import LIVE_DIALECTS, LiveName, OpenAILiveClient
 from connectors.endpoint import Endpoint
 from connectors.session import CodecConnection
-from connectors.settings import read_settings
-from connectors.transports.websocket import open_websocket
+from connectors.settings import read_object, read_settings
+from connectors.websocket_session import open_session
 from harness.core.clock import Clock
 from harness.core.commands import Configure
 from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConfigError, ConnectorError
-from harness.core.events import ConnectionPhase, RoundTrip
 from harness.core.profile import Profile
 
 OFFICIAL_URL = "wss://api.openai.com/v1/live/sessions"
@@ -74,7 +73,7 @@ class OpenAILive:
             ca=self.settings.ca,
         )
         self.url = self._endpoint.url
-        self._session = self._extra()
+        self._session = read_object("session", self.settings.session)
 
     @property
     def label(self) -> str:
@@ -118,29 +117,7 @@ class OpenAILive:
 
     async def _open(self, configure: Configure, sink: Sink) -> CodecConnection:
         codec = OpenAILiveClient(self.settings.dialect, model=self.model, input_rate_hz=self.settings.rate_hz)
-        connection = CodecConnection(
-            codec, sink, self._clock, output_rate_hz=self.profile.output_rate_hz, wire=self._options.wire
+        rate_hz = self.profile.output_rate_hz
+        return await open_session(
+            codec, self._endpoint, configure, sink, clock=self._clock, options=self._options, output_rate_hz=rate_hz
         )
-        connection.transport = await open_websocket(
-            self.url,
-            clock=self._clock,
-            on_message=connection.on_message,
-            on_phase=lambda phase, t_ns: sink(ConnectionPhase(t_ns=t_ns, phase=phase)),
-            on_rtt=lambda t_ns, rtt_ns: sink(RoundTrip(t_ns=t_ns, rtt_ns=rtt_ns)),
-            on_closed=connection.on_closed,
-            headers=self._endpoint.headers(),
-            tls=self._endpoint.tls(),
-            timeout_s=self._options.timeout_s,
-        )
-        try:
-            await connection.configure(configure, self._options.timeout_s)
-        except BaseException:
-            await connection.close()
-            raise
-        return connection
-
-    def _extra(self) -> dict[str, Any]:
-        try:
-            return msgspec.json.decode(self.settings.session, type=dict[str, Any])
-        except msgspec.DecodeError as exc:
-            raise ConfigError(f"--set session=…: not a JSON object ({exc})") from exc

@@ -14,7 +14,7 @@ from connectors.codecs.opus import LOOKAHEAD_SAMPLES, PACKET_SAMPLES, RATE_HZ
 from connectors.endpoint import Endpoint
 from connectors.secret import Secret
 from connectors.session import CodecConnection
-from connectors.settings import read_settings
+from connectors.settings import read_object, read_settings
 from connectors.transports.proxy import is_loopback
 from connectors.transports.signalling import Reply, request
 from connectors.transports.webrtc import BUFFER_MS, open_webrtc
@@ -92,7 +92,7 @@ class OpenAIWebRTC:
         self._auth = self.settings.auth
         if self._auth == "auto":
             self._auth = "multipart" if self._endpoint.official else "sdp"
-        self._extra = _object(self.settings.session)
+        self._extra = read_object("session", self.settings.session)
 
     @property
     def label(self) -> str:
@@ -233,10 +233,3 @@ def _form(offer: str, session: dict[str, Any]) -> aiohttp.FormData:
     form.add_field("sdp", offer, content_type="application/sdp")
     form.add_field("session", msgspec.json.encode(session).decode(), content_type="application/json")
     return form
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as exc:
-        raise ConfigError(f"--set session=…: not a JSON object ({exc})") from exc

@@ -1,9 +1,9 @@
-"""Reading `--set key=value` pairs into a frozen struct; unknown keys and wrong types are one clear line."""
+"""Reading `--set key=value` pairs into a frozen struct; unknown keys and wrong values are one clear line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,14 @@ def read_settings(kind: type[S], pairs: Mapping[str, str], unknown: str) -> S:
         except msgspec.ValidationError as exc:
             raise ConfigError(f"{key}={value}: {_wanted(str(exc))}") from exc
     return msgspec.convert(dict(pairs), kind, strict=False)
+
+
+def read_object(key: str, text: str) -> dict[str, Any]:
+    """The JSON object that is the value of setting `key`. Raises ConfigError for anything else."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as exc:
+        raise ConfigError(f"--set {key}=…: not a JSON object ({exc})") from exc
 
 
 def _wanted(complaint: str) -> str:

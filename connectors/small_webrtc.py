@@ -12,7 +12,7 @@ from connectors.codecs.opus import LOOKAHEAD_SAMPLES, PACKET_SAMPLES, RATE_HZ
 from connectors.codecs.rtvi import PING, RtviClient
 from connectors.endpoint import Endpoint
 from connectors.session import CodecConnection
-from connectors.settings import read_settings
+from connectors.settings import read_object, read_settings
 from connectors.transports.proxy import is_loopback
 from connectors.transports.signalling import request
 from connectors.transports.webrtc import BUFFER_MS, WebRtcTransport, open_webrtc
@@ -70,10 +70,7 @@ class SmallWebRTC:
             raise ConfigError(f"{self.kind}: name the bot's URL, {self.kind}:http://127.0.0.1:7860{PATH}")
         self._endpoint = Endpoint(options, path=PATH, schemes=("https", "http"), ca=self.settings.ca)
         self.url = self._endpoint.url
-        try:
-            self._data = msgspec.json.decode(self.settings.request_data, type=dict[str, Any])
-        except msgspec.DecodeError as exc:
-            raise ConfigError(f"--set request_data=…: not a JSON object ({exc})") from exc
+        self._data = read_object("request_data", self.settings.request_data)
 
     @property
     def label(self) -> str:
