@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -25,7 +25,7 @@ def read_settings(kind: type[S], pairs: Mapping[str, str], unknown: str) -> S:
         try:
             msgspec.convert(value, known[key].type, strict=False)
         except msgspec.ValidationError as exc:
-            raise ConfigError(f"{key}={value}: {_wanted(str(exc))}") from exc
+            raise ConfigError(f"{key}={value}: {_wanted(str(exc), known[key].type)}") from exc
     return msgspec.convert(dict(pairs), kind, strict=False)
 
 
@@ -37,9 +37,18 @@ def read_object(key: str, text: str) -> dict[str, Any]:
         raise ConfigError(f"--set {key}=…: not a JSON object ({exc})") from exc
 
 
-def _wanted(complaint: str) -> str:
-    """msgspec's complaint in plain words."""
+def _wanted(complaint: str, kind: Any) -> str:
+    """msgspec's complaint about a value that is no `kind`, in plain words."""
+    if complaint.startswith("Invalid enum value"):
+        return f"known: {', '.join(str(value) for value in _literals(kind))}"
     for kind, words in (("`int", "a whole number"), ("`float", "a number"), ("`bool", "true or false")):
         if f"Expected {kind}" in complaint:
             return f"needs {words}"
     return complaint.lower()
+
+
+def _literals(kind: Any) -> list[Any]:
+    """The values of the Literals in a type such as `Literal["a", "b"] | None`."""
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [value for part in get_args(kind) for value in _literals(part)]

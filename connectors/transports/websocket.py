@@ -141,6 +141,8 @@ class StampedConnection(ClientConnection):
         self.on_message(bytes(data), self.is_text, self.read_ns, first_ns)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if not hasattr(self, "recv_messages"):  # TLS failed: uvloop tells the end of what was never made
+            return
         t_ns = self.clock.now_ns()
         super().connection_lost(exc)
         received = self.protocol.close_rcvd

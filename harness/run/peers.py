@@ -35,7 +35,10 @@ def parse_peer(text: str) -> PeerRequest:
             return PeerRequest(name=name, target=rest)
         if name in ("ws", "wss"):
             return PeerRequest(name=URL_PEER, target=text)
-        raise ConfigError(f"--peer: no connector speaks {name}://; a realtime server is ws://… or wss://…")
+        raise ConfigError(
+            f"--peer: no connector speaks {name}://; a realtime server is ws://… or wss://…, and over HTTP "
+            "NAME:http://… (chat, openai-webrtc, small-webrtc)"
+        )
     head, _, query = text.partition("?")
     name, _, target = head.partition(":")
     return PeerRequest(name=name, target=target, settings=dict(parse_qsl(query, keep_blank_values=True)))

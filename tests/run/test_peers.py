@@ -36,6 +36,7 @@ def test_names_targets_settings_and_urls(text: str, request_: PeerRequest) -> No
         ("ws://h/x", {"dialekt": "ga"}, ConfigError, "did you mean dialect?"),
         ("ws://h/x", {"dialect": "gamma"}, ConfigError, "gamma"),
         ("ws://h/x", {"session": "[1]"}, ConfigError, "not a JSON object"),
+        ("chat:http://h/v1", {"dialect": "gamma"}, ConfigError, "dialect=gamma: known: openai, dashscope, vllm-omni"),
         ("openai", {}, PrerequisiteError, "OPENAI_API_KEY"),
         ("agent:thing", {}, ConfigError, "takes no target"),
     ],
@@ -91,6 +92,12 @@ def test_how_a_connector_was_checked_and_its_dialects_are_told(monkeypatch) -> N
     assert [(row["name"], row["evidence"]) for row in mine["variants"]] == [("mine?dialect=old", "golden only")]
     assert mine["variants"][0]["profile"]["input_rate_hz"] == 8000
     assert (broken["evidence"], broken["profile"], broken["variants"]) == (None, None, [])
+
+
+def test_dialects_are_listed_once_under_openai() -> None:
+    rows = {row["name"]: row["variants"] for row in describe_peers()}
+    assert rows["openai"]
+    assert not any(rows[name] for name in ("azure", "xai", "unmute"))
 
 
 def test_settings_are_key_value() -> None:

@@ -264,6 +264,24 @@ def test_tls_is_a_phase_and_an_unknown_authority_is_one_line(certificates) -> No
     scenario(handler, body, ssl=server_context)
 
 
+def test_tls_that_fails_leaves_no_traceback_under_uvloop(certificates) -> None:
+    """uvloop calls `connection_lost` for a connection that was never made."""
+    server_context, _ = certificates
+    complaints: list[object] = []
+
+    async def handler(ws) -> None:
+        await ws.wait_closed()
+
+    async def body(client: Client, url: str) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+        with pytest.raises(ConnectorError, match="TLS with"):
+            await client.open(url)
+        await asyncio.sleep(0.05)
+
+    scenario(handler, body, loop_factory=uvloop.new_event_loop, ssl=server_context)
+    assert complaints == []
+
+
 @pytest.mark.parametrize(("status", "words"), [(401, "key is wrong"), (429, "rate limit"), (404, "no such path")])
 def test_refusals_name_the_cause_and_never_the_key(status: int, words: str) -> None:
     async def handler(ws) -> None:
