@@ -12,7 +12,6 @@ import msgspec
 from connectors.codecs.openai_rtc import OpenAIRtcClient
 from connectors.codecs.opus import LOOKAHEAD_SAMPLES, PACKET_SAMPLES, RATE_HZ
 from connectors.endpoint import Endpoint
-from connectors.secret import Secret
 from connectors.session import CodecConnection
 from connectors.settings import read_object, read_settings
 from connectors.transports.proxy import is_loopback
@@ -136,7 +135,7 @@ class OpenAIWebRTC:
             headers = self._endpoint.headers()
             if self._auth == "ephemeral":
                 value = await self._mint(configure)
-                secret = Secret(self._endpoint.key, value)
+                secret = secret.with_also(value)
                 headers |= {"Authorization": f"Bearer {value}"}
             return await self._open(configure, secret.guard(sink), headers)
         except ConnectorError as exc:
@@ -219,8 +218,11 @@ class OpenAIWebRTC:
     def _call(self, reply: Reply) -> str:
         """The call's own URL, for hanging up; empty for one that leads elsewhere: our key does not follow it."""
         location = reply.headers.get("location", "")
-        url = urljoin(self.url, location) if location else ""
-        here, there = urlsplit(self.url), urlsplit(url)
+        try:
+            url = urljoin(self.url, location) if location else ""
+            here, there = urlsplit(self.url), urlsplit(url)
+        except ValueError:  # no URL at all
+            return ""
         return url if (here.scheme, here.netloc) == (there.scheme, there.netloc) else ""
 
 

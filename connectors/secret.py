@@ -42,6 +42,10 @@ class Secret:
         # The longest first: one may be part of another (`Bearer KEY`).
         self._keys = sorted({key for key in keys if key}, key=len, reverse=True)
 
+    def with_also(self, *keys: str) -> Secret:
+        """These keys too."""
+        return Secret(*self._keys, *keys)
+
     def scrub(self, text: str) -> str:
         for key in self._keys:
             text = text.replace(key, MASK)

@@ -15,10 +15,13 @@ from connectors.codecs.opus import OpusDecoder, OpusEncoder
 from connectors.transports.ice_loopback import loopback_only
 from connectors.transports.rtp_stamp import DatagramStamps
 from connectors.transports.rtp_voice import at_once
+from connectors.transports.webrtc import check_sdp
 from harness.core.audio import PCM16_BYTES
 from harness.core.clock import Clock
 
 BIT_RATE = 64_000
+CONNECT_TIMEOUT_S = 30.0
+"""A call whose data channel is not open by then is dropped."""
 
 OnAudio = Callable[[bytes, int], None]
 """Called as (PCM16 mono at 48 kHz, t_ns of the datagram's read) for every packet of the caller's audio."""
@@ -46,6 +49,7 @@ class RtcCall:
         self._opus_type: int | None = None
         self._channel: Any = None
         self._closing: asyncio.Task[None] | None = None
+        self._deadline = self._loop.call_later(CONNECT_TIMEOUT_S, self.hang_up)
         self.on_open: Callable[[], None] = lambda: None
         self.on_audio: OnAudio = lambda pcm, t_ns: None
         self.on_message: OnMessage = lambda data, t_ns, is_text: None
@@ -55,6 +59,7 @@ class RtcCall:
 
     async def answer(self, sdp: str) -> str:
         """The answer to an offer. Raises ValueError for an offer that cannot be read or brings no audio."""
+        check_sdp(sdp)
         await self._pc.setRemoteDescription(RTCSessionDescription(sdp=sdp, type="offer"))
         transceivers = [each for each in self._pc.getTransceivers() if each.kind == "audio"]
         if not transceivers:
@@ -102,13 +107,18 @@ class RtcCall:
         await self._closing
 
     async def _close(self) -> None:
-        await self._pc.close()
-        self.on_gone()
+        self._deadline.cancel()
+        try:
+            with contextlib.suppress(Exception):  # aiortc's, of a call that was never whole
+                await self._pc.close()
+        finally:
+            self.on_gone()
 
     def _channel_came(self, channel: Any) -> None:
         if self._channel is not None:
             return
         self._channel = channel
+        self._deadline.cancel()
         channel.on("message", self._message_came)
         channel.on("close", self.hang_up)
         self.on_open()

@@ -33,6 +33,8 @@ from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
 from harness.core.events import ClosedBy, Phase
 
 CLOSE_TIMEOUT_S = 3.0
+MAX_CANDIDATES = 200
+"""Addresses that a description may name: aioice sorts all pairs with each, thousands would stop the loop for long."""
 BUFFER_MS = 40
 """How long a packet waits for one that is missing before it: two packets of 20 ms."""
 
@@ -83,6 +85,7 @@ class WebRtcTransport:
             await self._pc.setLocalDescription(await self._pc.createOffer())
         answer = await exchange(self._pc.localDescription.sdp)
         try:
+            check_sdp(answer)
             await self._pc.setRemoteDescription(RTCSessionDescription(sdp=answer, type="answer"))
             codec = next(each for each in self._transceiver._codecs if each.mimeType.lower() == "audio/opus")
         except Exception as exc:
@@ -240,6 +243,14 @@ async def open_webrtc(
         await transport.close()
         raise
     return transport
+
+
+def check_sdp(sdp: str) -> None:
+    """Raises ValueError for a description that aiortc would choke on later, where nobody sees it."""
+    if "a=fingerprint:" not in sdp:
+        raise ValueError("it has no fingerprint")
+    if sdp.count("a=candidate:") > MAX_CANDIDATES:
+        raise ValueError(f"it has more than {MAX_CANDIDATES} candidates")
 
 
 def _opus_only() -> list[Any]:

@@ -198,6 +198,41 @@ def test_an_ephemeral_secret_is_bought_first(monkeypatch: pytest.MonkeyPatch):
     assert "ek_test_1" not in repr(events)
 
 
+def test_headers_of_the_user_stay_masked_beside_an_ephemeral_secret(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TEST_KEY", "sk-test")
+    monkeypatch.setenv("TEST_HEADER", "tenant-sesame")
+
+    def refuse(request: web.BaseRequest) -> web.Response | None:
+        if request.path.endswith("/client_secrets"):
+            return None
+        return web.Response(status=401, text="sk-test ek_test_1 tenant-sesame")
+
+    async def body(server: RtcServer, events: list[Event]) -> None:
+        server.refuse = refuse
+        options = PeerOptions(
+            target=f"{server.url}/v1/realtime/calls",
+            key_env="TEST_KEY",
+            headers=("X-Tenant: $TEST_HEADER",),
+            settings={"auth": "ephemeral"},
+        )
+        with pytest.raises(ConnectorError) as caught:
+            await OpenAIWebRTC(options, CLOCK).connect(Configure(), events.append)
+        assert "([key] [key] [key])" in str(caught.value)
+
+    served(body)
+
+
+@pytest.mark.parametrize("location", ["http://[::1/x", "//[bad", ""])
+def test_a_location_that_is_none_is_let_go(location: str):
+    async def body(server: RtcServer, events: list[Event]) -> None:
+        server.location = location
+        connection = await client(server).connect(Configure(), events.append)
+        await connection.close()
+
+    server, _ = served(body)
+    assert [method for method, *_ in server.requests] == ["POST"]
+
+
 def test_the_model_stands_in_the_url_where_nothing_else_says_it():
     async def body(server: RtcServer, events: list[Event]) -> None:
         await (await client(server, "mini").connect(Configure(), events.append)).close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import fractions
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -207,5 +209,80 @@ def test_a_bad_offer_is_refused_in_words(path: str, kind: str, body: str) -> Non
                 assert answer.status == 400
                 assert (await answer.json())["error"]["message"]
         assert agent.calls == {}
+
+    asyncio.run(main())
+
+
+async def good_offer() -> str:
+    pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+    pc.addTransceiver("audio")
+    pc.createDataChannel("oai-events")
+    with loopback_only():
+        await pc.setLocalDescription(await pc.createOffer())
+    sdp: str = pc.localDescription.sdp
+    await pc.close()
+    return sdp
+
+
+SPOILT = {
+    "port": lambda sdp: sdp.replace("m=audio ", "m=audio 99999999999 ", 1),
+    "fingerprint": lambda sdp: sdp.replace("a=fingerprint", "a=x"),
+    "candidate": lambda sdp: sdp.replace("a=candidate:", "a=candidate:x\r\na=candidate:", 1),
+    "candidates": lambda sdp: sdp + "a=candidate:1 1 udp 1 127.0.0.1 9 typ host\r\n" * 300,
+    "setup": lambda sdp: sdp.replace("actpass", "holdconn"),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT.keys())
+def test_an_offer_that_aiortc_chokes_on_leaves_nothing_behind(spoil: Any) -> None:
+    async def main() -> None:
+        async with serve(Knobs()) as agent, aiohttp.ClientSession() as http:
+            base = agent.url.replace("ws", "http", 1).removesuffix("/v1/realtime")
+            sdp = spoil(await good_offer())
+            before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+            for _ in range(20):
+                async with http.post(base + "/api/offer", json={"sdp": sdp, "type": "offer"}) as answer:
+                    assert answer.status == 400
+                    assert (await answer.json())["error"]["message"]
+            assert agent.calls == {}
+            assert not before or len(os.listdir("/proc/self/fd")) <= before + 4
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data", b"junk"),
+        ("multipart/form-data; boundary=x", b"junk"),
+        (
+            "multipart/form-data; boundary=x",
+            b"--x\r\nContent-Type: multipart/mixed; boundary=y\r\n\r\n--y--\r\n--x--\r\n",
+        ),
+    ],
+)
+def test_a_multipart_body_that_is_none_is_refused_in_words(kind: str, body: bytes) -> None:
+    async def main() -> None:
+        async with serve(Knobs()) as agent, aiohttp.ClientSession() as http:
+            base = agent.url.replace("ws", "http", 1).removesuffix("/v1/realtime")
+            async with http.post(base + "/v1/realtime/calls", data=body, headers={"Content-Type": kind}) as answer:
+                assert answer.status == 400
+
+    asyncio.run(main())
+
+
+def test_a_call_that_is_never_connected_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.agent.rtc_call.CONNECT_TIMEOUT_S", 0.3)
+
+    async def main() -> None:
+        async with serve(Knobs(), keep_truth=True) as agent, aiohttp.ClientSession() as http:
+            base = agent.url.replace("ws", "http", 1).removesuffix("/v1/realtime")
+            async with http.post(base + "/api/offer", json={"sdp": await good_offer(), "type": "offer"}) as answer:
+                assert answer.status == 200
+            assert agent.calls
+            async with asyncio.timeout(PATIENCE_S):
+                while agent.calls:  # noqa: ASYNC110 - aiortc's own tasks end it
+                    await asyncio.sleep(0.02)
+            assert agent.truth.records("close")
 
     asyncio.run(main())
