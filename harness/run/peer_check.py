@@ -1,58 +1,29 @@
 """One recorded turn held against the order of events that its peer's profile promises. Pure; `peer_doctor` records it.
 
-Each step is `ok`, `warn` (works, but a figure will be missing or odd), `failed`, or `skipped` (this peer has no such
-step, or nothing is lost without it). The departure is the first failed step, else the first warning: what was
+The steps are in `peer_steps`. The departure is the first failed step, else the first warning: what was
 expected, what came instead, and what to try.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Literal, TypeVar
+from collections.abc import Sequence
 
 import msgspec
 
-from harness.core.audibility import audible_spans
-from harness.core.audio import NS_PER_MS, Int16, samples_to_ns
+from harness.core.audio import Int16
 from harness.core.events import (
-    AudioReceived,
-    AudioSent,
     ConnectionClosed,
-    ConnectionPhase,
     Event,
-    InputCommitted,
-    Note,
     PeerError,
     RawReceived,
-    ResponseDone,
-    ResponseStarted,
-    SessionReady,
-    StreamStarted,
-    TextReceived,
     TurnEnded,
-    TurnStarted,
-    UserSpeechStopped,
 )
-from harness.core.pace import fitting_rate, is_plausible, pace_of
 from harness.core.session.header import Header
 from harness.run.peer_hints import hint_for
+from harness.run.peer_steps import LOOKS, State, Step, TurnEvents, closing, said_by
 
 NOTHING = "nothing"
-UNSAID = "not said by this peer"
-State = Literal["ok", "warn", "failed", "skipped"]
-E = TypeVar("E", bound=Event)
-
-
-class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a turn. expected: in words, for the departure; seq: of the event that took it (-1: none did)."""
-
-    name: str
-    state: State
-    detail: str = ""
-    expected: str = ""
-    seq: int = -1
 
 
 class Departure(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +51,8 @@ class PeerCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_turn(header: Header, events: Sequence[Event], agent: Int16) -> PeerCheck:
     """Judge the first turn of a session. agent: the received audio, shape (n,), int16, at `header.agent.rate_hz`."""
-    turn = _Turn(header, events, agent)
-    steps = _with_errors(turn, [look(turn) for look in _LOOKS])
+    turn = TurnEvents(header, events, agent)
+    steps = _with_errors(turn, [look(turn) for look in LOOKS])
     steps = _silenced(steps)
     return PeerCheck(
         peer=header.peer.label,
@@ -94,271 +65,13 @@ def check_turn(header: Header, events: Sequence[Event], agent: Int16) -> PeerChe
     )
 
 
-class _Turn:
-    """The events of the turn, looked up by kind."""
-
-    def __init__(self, header: Header, events: Sequence[Event], agent: Int16) -> None:
-        self.header, self.profile = header, header.profile
-        self.events, self.agent = events, agent
-        self.started = self.first(TurnStarted)
-        stream = self.first(StreamStarted)
-        self.speech_end_ns: int | None = None
-        if self.started and stream:
-            ahead = self.started.speech_end - stream.sample
-            self.speech_end_ns = stream.t_ns + samples_to_ns(ahead, stream.rate_hz)
-        self.answer = self._answer()
-        ident = getattr(self.answer, "response", "")
-        since = self.answer.seq if self.answer else len(events)
-        mine = [e for e in events if e.seq >= since]
-        if not self.profile.continuous:  # there, the audio belongs to no response
-            mine = [e for e in mine if getattr(e, "response", ident) in (ident, "")]
-        self.texts = [e for e in mine if isinstance(e, TextReceived) and e.text]
-        self.packets = [e for e in mine if isinstance(e, AudioReceived) and e.samples > 0]
-        self.done = next((e for e in mine if isinstance(e, ResponseDone)), None)
-
-    def of(self, kind: type[E]) -> list[E]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def first(self, kind: type[E], meets: Callable[[E], bool] = lambda event: True) -> E | None:
-        return next((event for event in self.of(kind) if meets(event)), None)
-
-    def phase(self, name: str) -> ConnectionPhase | None:
-        return self.first(ConnectionPhase, lambda event: event.phase == name)
-
-    def since_speech_ms(self, event: Event) -> str:
-        if self.speech_end_ns is None:
-            return ""
-        return f"{(event.t_ns - self.speech_end_ns) / NS_PER_MS:.0f} ms after the end of speech"
-
-    def _answer(self) -> ResponseStarted | TextReceived | AudioReceived | None:
-        """What begins the answer: after the end of speech where there is such a one; it may be silent audio."""
-        begins = [e for e in self.events if isinstance(e, ResponseStarted | TextReceived | AudioReceived)]
-        end_ns = self.speech_end_ns if self.speech_end_ns is not None and not self.profile.upload else 0
-        return next((e for e in begins if e.t_ns >= end_ns), begins[0] if begins else None)
-
-
-# --- the steps --------------------------------------------------------------------------------------------------
-
-
-def _reach(turn: _Turn) -> Step:
-    phases = turn.of(ConnectionPhase)
-    expected = "a connection (name, TCP, TLS, upgrade)"
-    last = next((e for e in phases if e.phase in ("upgrade", "ready", "configured")), None)
-    if last is None and turn.profile.upload:
-        last = next((e for e in reversed(phases) if e.phase in ("tcp", "tls")), None)
-    spans = pairwise(phases)
-    parts = [f"{b.phase} {(b.t_ns - a.t_ns) / NS_PER_MS:.1f} ms" for a, b in spans if b.phase in _STEPS_OF_REACH]
-    proxy = turn.first(Note, lambda note: note.code == "proxy")
-    detail = ", ".join(parts) + (f"; {proxy.message}" if proxy else "")
-    if last is None:
-        return Step(name="reach", state="failed", detail=detail or "not even the name", expected=expected)
-    return Step(name="reach", state="ok", detail=detail, expected=expected, seq=last.seq)
-
-
-_STEPS_OF_REACH = ("dns", "tcp", "tls", "upgrade")
-
-
-def _session(turn: _Turn) -> Step:
-    ready, said = turn.phase("ready"), turn.first(SessionReady)
-    expected = "the peer's word that the session exists"
-    found = said or ready
-    if found is None:
-        return Step(name="session", state=_unless_upload(turn), expected=expected)
-    model = f"model {said.model}" if said and said.model else ""
-    return Step(name="session", state="ok", detail=model, expected=expected, seq=found.seq)
-
-
-def _configured(turn: _Turn) -> Step:
-    expected = "the peer's word that our settings are in force"
-    found = turn.phase("configured")
-    if found is None:
-        return Step(name="configured", state=_unless_upload(turn), expected=expected)
-    note = turn.first(Note, lambda note: note.code in ("unconfirmed", "rate"))
-    state: State = "warn" if note else "ok"
-    return Step(name="configured", state=state, detail=note.message if note else "", expected=expected, seq=found.seq)
-
-
-def _sent(turn: _Turn) -> Step:
-    expected = "the query's audio, taken to the end of its speech"
-    packets = turn.of(AudioSent)
-    if turn.started is None or not packets:
-        return Step(name="audio sent", state="failed", detail="none was sent", expected=expected)
-    end = turn.started.speech_end
-    whole = next((e for e in packets if e.sample + e.samples >= end and not e.lost), None)
-    if whole is None:
-        return Step(name="audio sent", state="failed", detail="not to its end", expected=expected)
-    seconds = (end - turn.started.clip_sample) / turn.header.user.rate_hz
-    return Step(name="audio sent", state="ok", detail=f"{seconds:.1f} s", expected=expected, seq=whole.seq)
-
-
-def _endpoint(turn: _Turn) -> Step:
-    manual = turn.header.mode == "manual"
-    name = "commit confirmed" if manual else "end of speech heard"
-    expected = "the peer's word that it took the commit" if manual else "the peer's word that the user stopped speaking"
-    since = turn.started.seq if turn.started else 0
-    kinds = (InputCommitted,) if manual else (UserSpeechStopped, InputCommitted)
-    found = next((e for e in turn.events if isinstance(e, kinds) and e.seq > since), None)
-    if found is not None:
-        return Step(name=name, state="ok", detail=turn.since_speech_ms(found), expected=expected, seq=found.seq)
-    if turn.profile.continuous or turn.profile.upload or turn.header.mode not in ("manual", "vad"):
-        return Step(name=name, state="skipped", detail=UNSAID, expected=expected)
-    if turn.answer is None:
-        return Step(name=name, state="failed", expected=expected)
-    if manual:
-        detail = "answered without it: the answer may not depend on the query"
-        return Step(name=name, state="warn", detail=detail, expected=expected)
-    return Step(name=name, state="skipped", detail="not said: endpoint_ms will be empty", expected=expected)
-
-
-def _started(turn: _Turn) -> Step:
-    expected = "an answer"
-    if turn.profile.continuous:
-        begun = turn.first(ResponseStarted, lambda event: event.t_ns >= (turn.speech_end_ns or 0))
-        if begun is None:
-            return Step(name="answer begun", state="skipped", detail=UNSAID, expected=expected)
-        said = turn.since_speech_ms(begun)
-        return Step(name="answer begun", state="ok", detail=said, expected=expected, seq=begun.seq)
-    if turn.answer is None:
-        return Step(name="answer begun", state="failed", expected=expected)
-    detail = turn.since_speech_ms(turn.answer)
-    early = turn.speech_end_ns is not None and turn.answer.t_ns < turn.speech_end_ns and not turn.profile.upload
-    if early:
-        detail = "before the query was over: it answers something else, or cuts users short"
-    state: State = "warn" if early else "ok"
-    return Step(name="answer begun", state=state, detail=detail, expected=expected, seq=turn.answer.seq)
-
-
-def _text(turn: _Turn) -> Step:
-    expected = {
-        "none": "no text",
-        "before_audio": "text before the first audio",
-        "with_audio": "text along with the audio",
-        "text_after_audio": "text after the audio",
-    }[turn.profile.text]
-    if turn.profile.text == "none":
-        return Step(name="text", state="skipped", detail="this peer has none", expected=expected)
-    if not turn.texts:
-        return Step(name="text", state="warn", detail="none came: ttft_ms will be empty", expected=expected)
-    first = turn.texts[0]
-    late = turn.profile.text == "before_audio" and turn.packets and turn.packets[0].seq < first.seq
-    late = late and not turn.profile.continuous
-    detail = turn.since_speech_ms(first)
-    if late:
-        behind_ms = (first.t_ns - turn.packets[0].t_ns) / NS_PER_MS
-        detail = f"{behind_ms:.0f} ms after the first audio: ttft_ms does not lead first_packet_ms here"
-    return Step(name="text", state="warn" if late else "ok", detail=detail, expected=expected, seq=first.seq)
-
-
-def _audio(turn: _Turn) -> Step:
-    expected = "audio"
-    if not turn.packets:
-        return Step(name="audio", state="failed", expected=expected)
-    first = turn.packets[0]
-    seconds = sum(packet.samples / packet.rate_hz for packet in turn.packets)
-    detail = (
-        f"{seconds:.1f} s at {first.rate_hz} Hz in {len(turn.packets)} packets, first {turn.since_speech_ms(first)}"
-    )
-    doubt = _rate_doubt(turn)
-    expected += " at a rate that fits its arrival"
-    state: State = "warn" if doubt else "ok"
-    return Step(name="audio", state=state, detail=doubt or detail.rstrip(), expected=expected, seq=first.seq)
-
-
-def _rate_doubt(turn: _Turn) -> str:
-    rate_hz = turn.packets[0].rate_hz
-    if turn.profile.pacing == "burst" and not turn.profile.continuous:
-        return ""
-    pace = pace_of(turn.packets)
-    if pace is None or is_plausible(rate_hz, pace):
-        return ""
-    fits = fitting_rate(rate_hz, pace)
-    said = f", as {fits} Hz would" if fits else ""
-    return f"it came {pace:.2f} times as fast as it plays at the declared {rate_hz} Hz{said}"
-
-
-def _audible(turn: _Turn) -> Step:
-    expected = "something to hear"
-    if not turn.packets:
-        return Step(name="audible", state="failed", detail="no audio", expected=expected)
-    first = turn.packets[0]
-    spans = audible_spans(turn.agent[first.sample :], turn.header.agent.rate_hz)
-    if not spans:
-        return Step(name="audible", state="failed", detail="silence only", expected=expected)
-    at = first.sample + spans[0][0]
-    holding = next((p for p in reversed(turn.packets) if p.sample <= at), first)
-    detail = f"after {spans[0][0] * 1000 // turn.header.agent.rate_hz} ms of its audio"
-    return Step(name="audible", state="ok", detail=detail, expected=expected, seq=holding.seq)
-
-
-def _done(turn: _Turn) -> Step:
-    expected = "the peer's word that the answer is complete"
-    if turn.profile.continuous and turn.done is None:
-        return Step(name="done", state="skipped", detail=UNSAID, expected=expected)
-    if turn.done is None:
-        return Step(name="done", state="failed", expected=expected)
-    if turn.done.status not in ("completed", "incomplete"):
-        why = f" ({turn.done.reason})" if turn.done.reason else ""
-        return Step(name="done", state="failed", detail=f"it is {turn.done.status}{why}", expected=expected)
-    late = [packet for packet in turn.packets if packet.seq > turn.done.seq]
-    if late and not turn.profile.continuous:
-        detail = f"and {len(late)} packets after it, which no figure counts"
-        return Step(name="done", state="warn", detail=detail, expected=expected, seq=turn.done.seq)
-    state: State = "ok" if turn.done.status == "completed" else "warn"
-    return Step(name="done", state=state, detail=turn.done.status, expected=expected, seq=turn.done.seq)
-
-
-def _usage(turn: _Turn) -> Step:
-    usage = turn.done.usage if turn.done else None
-    if not usage:
-        return Step(name="usage", state="skipped", detail="not reported", expected="token counts")
-    totals = ", ".join(f"{key} {value}" for key, value in usage.items() if isinstance(value, int | float))
-    return Step(
-        name="usage", state="ok", detail=totals, expected="token counts", seq=turn.done.seq if turn.done else -1
-    )
-
-
-def _close(turn: _Turn) -> Step:
-    expected = "the connection stays until we close it"
-    closed = turn.first(ConnectionClosed)
-    if closed is None:
-        return Step(name="close", state="skipped", detail="no connection to close", expected=expected)
-    if closed.by == "us":
-        return Step(name="close", state="ok", detail="by us", expected=expected, seq=closed.seq)
-    state: State = "failed" if turn.done is None and not turn.profile.continuous else "warn"
-    return Step(name="close", state=state, detail=_closing(closed), expected=expected, seq=closed.seq)
-
-
-_LOOKS: tuple[Callable[[_Turn], Step], ...] = (
-    _reach,
-    _session,
-    _configured,
-    _sent,
-    _endpoint,
-    _started,
-    _text,
-    _audio,
-    _audible,
-    _done,
-    _usage,
-    _close,
-)
-
-
-# --- putting it together ----------------------------------------------------------------------------------------
-
-
-def _unless_upload(turn: _Turn) -> State:
-    """A protocol of single requests sets nothing up."""
-    return "skipped" if turn.profile.upload else "failed"
-
-
-def _with_errors(turn: _Turn, steps: list[Step]) -> list[Step]:
+def _with_errors(turn: TurnEvents, steps: list[Step]) -> list[Step]:
     """An error of the peer that stopped nothing is a warning at the step that was next when it came."""
     for error in turn.of(PeerError):
         later = [index for index, step in enumerate(steps) if step.seq > error.seq]
         if later and steps[later[0]].state == "ok":
             step = steps[later[0]]
-            detail = f"before it, an error that stopped nothing: {_said(error)}"
+            detail = f"before it, an error that stopped nothing: {said_by(error)}"
             steps[later[0]] = msgspec.structs.replace(step, state="warn", detail=detail)
     return steps
 
@@ -374,7 +87,7 @@ def _silenced(steps: list[Step]) -> list[Step]:
     ]
 
 
-def _departure(turn: _Turn, steps: list[Step]) -> Departure | None:
+def _departure(turn: TurnEvents, steps: list[Step]) -> Departure | None:
     for wanted in ("failed", "warn"):
         for index, step in enumerate(steps):
             if step.state != wanted:
@@ -391,14 +104,14 @@ def _departure(turn: _Turn, steps: list[Step]) -> Departure | None:
     return None
 
 
-def _instead(turn: _Turn, after: int) -> str:
+def _instead(turn: TurnEvents, after: int) -> str:
     """What came in place of a step: the peer's own words, the end of the connection, other messages, or nothing."""
     error = turn.first(PeerError, lambda e: e.seq > after)
     if error is not None:
-        return f"the error {_said(error)}"
+        return f"the error {said_by(error)}"
     closed = turn.first(ConnectionClosed, lambda e: e.seq > after and e.by != "us")
     if closed is not None:
-        return _closing(closed)
+        return closing(closed)
     raw = Counter(e.name for e in turn.of(RawReceived) if e.seq > after)
     ended = turn.first(TurnEnded)
     waited = ended.reason if ended and ended.outcome == "timeout" else NOTHING
@@ -406,12 +119,3 @@ def _instead(turn: _Turn, after: int) -> str:
         return waited
     names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in raw.most_common(5))
     return f"{waited}; only messages without a meaning here: {names}"
-
-
-def _closing(closed: ConnectionClosed) -> str:
-    code = f" ({closed.code})" if closed.code else ""
-    return f"closed by the {closed.by}{code}" + (f": {closed.reason}" if closed.reason else "")
-
-
-def _said(error: PeerError) -> str:
-    return ": ".join(part for part in (error.code, error.message) if part) or "without words"

@@ -304,6 +304,9 @@ def test_manual_turns_expect_the_commit() -> None:
     check = verdict(without(UserSpeechStopped, InputCommitted), mode="manual")
     assert check.departure is not None
     assert (check.departure.step, check.departure.state) == ("commit confirmed", "warn")
+    unsaid = verdict(without(UserSpeechStopped, InputCommitted), mode="manual", profile=Profile(confirms_commit=False))
+    assert unsaid.departure is None
+    assert states(unsaid)["commit confirmed"] == "skipped"
 
 
 @pytest.mark.unit
