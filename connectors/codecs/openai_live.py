@@ -12,10 +12,10 @@ import msgspec
 
 from connectors.codecs.bounds import carried, name
 from connectors.codecs.client import Message, Opening
+from connectors.codecs.openai_errors import peer_error
 from connectors.codecs.openai_frames import ErrorBody, Other, Unreadable, read_tagged
-from connectors.codecs.openai_names import FATAL_CODES
 from connectors.codecs.openai_session import PCM_NAMES, dig, merge
-from connectors.codecs.pcm_stream import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, PcmStream
+from connectors.codecs.pcm_stream import PcmStream, usable_rate
 from harness.core import commands
 from harness.core.audio import PCM16_BYTES
 from harness.core.commands import Command, Configure
@@ -184,7 +184,7 @@ class OpenAILiveClient:
             case _Closed():
                 return self._closed(frame, at)
             case _Error():
-                return [_peer_error(frame.error, at)]
+                return [peer_error(frame.error, at)]
             case Unreadable():
                 return [PeerError(code=UNREADABLE, message=frame.reason, **at)]
             case Other():
@@ -194,16 +194,14 @@ class OpenAILiveClient:
 
     def _session(self, frame: _Created | _Started | _Updated, at: dict[str, Any]) -> list[Event]:
         form = dig(frame.session, "audio", "format")
-        rate_hz = dig(form, "rate")
-        said = isinstance(rate_hz, int) and LOWEST_RATE_HZ <= rate_hz <= HIGHEST_RATE_HZ
-        if said:
-            self._output_rate_hz = rate_hz
+        rate_hz = usable_rate(dig(form, "rate"))
+        self._output_rate_hz = rate_hz or self._output_rate_hz
         ready: Event = SessionReady(
             phase="updated" if isinstance(frame, _Updated) else "created",
             peer_session=_text(frame.session, "id"),
             model=_text(frame.session, "model"),
-            input_rate_hz=rate_hz if said else 0,
-            output_rate_hz=rate_hz if said else 0,
+            input_rate_hz=rate_hz,
+            output_rate_hz=rate_hz,
             **at,
         )
         kind = _text(form, "type")
@@ -283,8 +281,3 @@ class OpenAILiveClient:
 def _text(value: Any, key: str) -> str:
     found = dig(value, key)
     return name(found) if isinstance(found, str) else ""
-
-
-def _peer_error(error: ErrorBody, at: dict[str, Any]) -> PeerError:
-    code = name(str(error.code) if error.code not in (None, "") else error.type)
-    return PeerError(code=code, message=" ".join((error.message or "").split()), fatal=code in FATAL_CODES, **at)
