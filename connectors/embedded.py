@@ -152,11 +152,12 @@ class EmbeddedAgent:
         return peer
 
     def _profile_of(self, speaker: Peer) -> Profile:
-        """The connector's own, as its settings make it; the agent writes down nothing that the user says."""
+        """The connector's own, as its settings make it; the agent only writes what it is told that the user said."""
         declared = speaker.profile
         if declared.pacing == "burst" and self._knobs.get("delivery") == "paced":
             declared = msgspec.structs.replace(declared, pacing="paced")
-        return msgspec.structs.replace(declared, user_transcript=False)
+        told = bool(self._knobs.get("user_transcript"))
+        return msgspec.structs.replace(declared, user_transcript=declared.user_transcript and told)
 
     def _shared_out(self, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """Settings of the client, and knobs of the agent: all the rest. What is none, the agent refuses."""
