@@ -1,0 +1,1 @@
+"""Definitions of others over our recordings: one preset a module, each with its source."""
