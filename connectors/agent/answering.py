@@ -86,9 +86,14 @@ class Answering:
 
     def silence(self) -> None:
         """Empty the mouth of a continuous session, and say so where the protocol can."""
-        if self._wire.mouth is not None and self._wire.mouth.flush():
-            for payload in self._events.playback("cleared", self._plan.response if self._plan else ""):
-                self._wire.write_frame(self._events.frame(payload))
+        plan, mouth = self._plan, self._wire.mouth
+        if mouth is None or plan is None or not mouth.flush():
+            return
+        heard_ms = mouth.said_samples(plan.response) * 1000 // mouth.rate_hz
+        cleared = self._events.playback("cleared", plan.response)
+        cut = self._events.item_truncated(plan.item, 0, heard_ms) if cleared else []
+        for payload in (*cleared, *cut):
+            self._wire.write_frame(self._events.frame(payload))
 
     def drop(self, why: str) -> None:
         """Stop without a word: the connection is going or gone."""
@@ -141,6 +146,8 @@ class Answering:
     def _done(self, plan: Plan, frame: bytes, status: str) -> None:
         before_ns, after_ns = self._wire.write_frame(frame) if frame else (self._now_ns(),) * 2
         self._open = False
+        if self._wire.mouth is not None:
+            self._wire.mouth.finish(plan.response)
         self._conversation.answer_ends(plan, "completed" if status == "completed" else "incomplete")
         self._truth(("done", self._session, before_ns, after_ns, plan.response, status))
 

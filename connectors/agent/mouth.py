@@ -46,6 +46,8 @@ class Mouth:
         self._period_ns = packet_ms * NS_PER_MS
         self._queue: deque[tuple[str, bytes]] = deque()
         self._sounding = ""
+        self._finished = ""
+        self._said = ("", 0)
         self._next_ns = 0
         self._timer: asyncio.TimerHandle | None = None
         self._running = False
@@ -77,12 +79,20 @@ class Mouth:
         if pcm:
             self._queue.append((response, pcm))
 
+    def said_samples(self, response: str) -> int:
+        """Samples of this answer that have been said so far (0 once another has begun)."""
+        return self._said[1] if self._said[0] == response else 0
+
+    def finish(self, response: str) -> None:
+        """Nothing more of this answer will come: once all is said, it has stopped."""
+        self._finished = response
+
     def flush(self) -> bool:
-        """Forget what has not been said; whether there was any."""
-        dropped = bool(self._queue)
+        """Forget what has not been said; whether an answer was cut off by that."""
+        cut = bool(self._queue or self._sounding)
         self._queue.clear()
         self._sounding = ""
-        return dropped
+        return cut
 
     def heard(self, samples: int, rate_hz: int) -> None:
         """So much more input has come."""
@@ -102,8 +112,9 @@ class Mouth:
         before_ns, after_ns, size = self._emit(said.ljust(self._packet_bytes, b"\0"))
         if said:
             samples = len(said) // PCM16_BYTES
+            self._said = (response, self.said_samples(response) + samples)
             self._record(("write", self._session, response, "audio", before_ns, after_ns, samples, size, 0))
-        if self._sounding and not self._queue:
+        if self._sounding and self._sounding == self._finished and not self._queue:
             ended, self._sounding = self._sounding, ""
             self.on_state("stopped", ended)
 

@@ -16,12 +16,15 @@ from connectors.transports.ice_loopback import loopback_only
 from connectors.transports.rtp_stamp import DatagramStamps
 from connectors.transports.rtp_voice import at_once
 from connectors.transports.webrtc import check_sdp
-from harness.core.audio import PCM16_BYTES
+from harness.core.audio import NS_PER_MS, PCM16_BYTES
 from harness.core.clock import Clock
 
 BIT_RATE = 64_000
 CONNECT_TIMEOUT_S = 30.0
 """A call whose data channel is not open by then is dropped."""
+
+QUIET_NS = 100 * NS_PER_MS
+"""A caller who sends no packet for so long (DTX, a microphone at rest) is silent: the agent hears silence."""
 
 OnAudio = Callable[[bytes, int], None]
 """Called as (PCM16 mono at 48 kHz, t_ns of the datagram's read) for every packet of the caller's audio."""
@@ -45,6 +48,7 @@ class RtcCall:
         self._stamps: DatagramStamps | None = None
         self._sequence = 0
         self._timestamp = 0
+        self._heard_ns = 0
         self._sender: RTCRtpSender | None = None
         self._opus_type: int | None = None
         self._channel: Any = None
@@ -73,7 +77,13 @@ class RtcCall:
         return self._pc.localDescription.sdp
 
     def speak(self, pcm: bytes) -> tuple[int, int, int]:
-        """Send 20 ms of PCM16 mono now; instants just before and after, and the bytes of the RTP packet."""
+        """Send 20 ms of PCM16 mono now; instants just before and after, and the bytes of the RTP packet.
+
+        Also hears 20 ms of silence for a caller who has spoken and now sends nothing.
+        """
+        now_ns = self._now_ns()
+        if self._heard_ns and now_ns - self._heard_ns > QUIET_NS:
+            self._loop.call_soon(self.on_audio, bytes(len(pcm)), now_ns)
         (payload,) = self._encoder.encode(pcm)
         packet = RtpPacket(
             payload_type=self._payload_type(), sequence_number=self._sequence, timestamp=self._timestamp & 0xFFFFFFFF
@@ -147,7 +157,7 @@ class RtcCall:
 
     def add(self, packet: RtpPacket) -> tuple[bool, JitterFrame | None]:
         """The jitter buffer's one method: decode at once, keep nothing."""
-        t_ns = self._read_ns()
+        t_ns = self._heard_ns = self._read_ns()
         payload: bytes = packet._data  # type: ignore[attr-defined]
         pcm = self._decoder.decode(payload) if payload else None
         if pcm:

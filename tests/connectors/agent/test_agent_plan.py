@@ -93,7 +93,7 @@ def test_pieces_of_text() -> None:
         ({"think_ms": "soon"}, "think_ms=soon: needs a whole number"),
         ({"think_ms": "-1"}, "think_ms=-1: must lie between 0 and 86400000"),
         ({"chunk_ms": "0"}, "chunk_ms=0: must lie between 10 and 10000"),
-        ({"delivery": "slow"}, "delivery=slow: invalid enum value 'slow'"),
+        ({"delivery": "slow"}, "delivery=slow: known: burst, paced"),
         ({"endpointer": "scripted"}, "endpointer=scripted needs endpoint_sample"),
         ({"endpoint_sample": "5"}, "endpoint_sample needs endpointer=scripted"),
         ({"refuse_with": "200"}, "refuse_with=200: must be an HTTP error status, such as 401 or 429"),

@@ -34,13 +34,21 @@ class Voice(MediaStreamTrack):
 
     def __init__(self, samples: np.ndarray) -> None:
         super().__init__()
+        self.falls_silent = False
         self._samples = np.concatenate([np.zeros(RATE_HZ // 2, np.int16), samples])
         self._at = 0
         self._began: float | None = None
         self.hold = asyncio.Event()
 
+    def say_again(self) -> None:
+        """The same speech once more, from now on."""
+        silence = np.zeros(self._at - len(self._samples), np.int16)
+        self._samples = np.concatenate([self._samples, silence, self._samples[RATE_HZ // 2 :]])
+
     async def recv(self) -> av.AudioFrame:
         await self.hold.wait()
+        if self.falls_silent and self._at >= len(self._samples):
+            await asyncio.Event().wait()  # no more packets, as with DTX
         loop = asyncio.get_running_loop()
         self._began = self._began if self._began is not None else loop.time()
         await asyncio.sleep(max(0.0, self._began + self._at / RATE_HZ - loop.time()))
@@ -284,5 +292,41 @@ def test_a_call_that_is_never_connected_is_dropped(monkeypatch: pytest.MonkeyPat
                 while agent.calls:  # noqa: ASYNC110 - aiortc's own tasks end it
                     await asyncio.sleep(0.02)
             assert agent.truth.records("close")
+
+    asyncio.run(main())
+
+
+def test_a_caller_who_sends_no_more_packets_is_heard_as_silence() -> None:
+    async def main() -> None:
+        async with (
+            serve(Knobs(answer_s=0.3, think_ms=20), keep_truth=True) as agent,
+            calling(agent, "/v1/realtime/calls") as caller,
+        ):
+            caller.voice.falls_silent = True
+            await caller.until("session.created")
+            caller.voice.hold.set()
+            await caller.until("output_audio_buffer.stopped")
+
+    asyncio.run(main())
+
+
+def test_a_paced_answer_starts_and_stops_once_and_is_truncated_by_speech() -> None:
+    async def main() -> None:
+        async with (
+            serve(Knobs(answer_s=20, think_ms=20, delivery="paced"), keep_truth=True) as agent,
+            calling(agent, "/v1/realtime/calls") as caller,
+        ):
+            await caller.until("session.created")
+            caller.voice.hold.set()
+            await caller.until("output_audio_buffer.started")
+            await asyncio.sleep(0.7)
+            caller.voice.say_again()
+            cut = await caller.until("conversation.item.truncated")
+            names = caller.types()
+            assert names.count("output_audio_buffer.started") == 1
+            assert "output_audio_buffer.stopped" not in names
+            assert names.count("output_audio_buffer.cleared") == 1
+            said = sum(each["samples"] for each in agent.truth.records("write") if each["kind"] == "audio")
+            assert cut["audio_end_ms"] == said * 1000 // RATE_HZ
 
     asyncio.run(main())
