@@ -286,6 +286,7 @@ _ROWS = (
         name="hf-s2s",
         title="Hugging Face speech-to-speech",
         section="5.5",
+        evidence="interop-tested",
         url="ws://127.0.0.1:8765/v1/realtime",
         lacks=frozenset({"truncate", "add_history"}),
         note="a cascade: the transcript is the language model's text; one session at a time",
