@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from connectors.transports.proxy import OnPhase, open_socket
-from harness.core.audio import NS_PER_MS
+from connectors.transports.proxy import BREATH_NS, OnPhase, open_socket
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
 
@@ -27,8 +26,6 @@ DRAIN_LOOK_S = 0.001
 USER_AGENT = "firstpacket"
 MAX_INTERIM = 100
 """Interim answers (1xx) before an answer; a peer that sends more is not read on."""
-BREATH_NS = 20 * NS_PER_MS
-"""Work on what has been read that takes longer lets the rest of the program have its turn: a flood stops no clock."""
 
 
 class Exchange(Protocol):

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from harness.core.audio import NS_PER_MS
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
 from harness.core.events import Phase
@@ -32,6 +33,8 @@ half-open one would never end. What the peer's program does, or how slowly it re
 PROBE_IDLE_S, PROBE_EVERY_S = 15, 5
 LONGEST_REPLY = 64 << 10
 """Bytes of a proxy's answer."""
+BREATH_NS = 20 * NS_PER_MS
+"""Work on what has been read that takes longer lets the rest of the program have its turn: a flood stops no clock."""
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 
 

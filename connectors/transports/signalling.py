@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,7 +11,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from connectors.transports.proxy import OnPhase, find_proxy
+from connectors.secret import Secret
+from connectors.transports.proxy import OnPhase, Proxy, find_proxy
 from harness.core.clock import Clock
 from harness.core.errors import ConnectorError
 from harness.core.retry import read_retry_after
@@ -51,10 +53,16 @@ async def request(
     host, port = parts.hostname or "", parts.port or (443 if secure else 80)
     proxy = find_proxy(host, port, secure=secure)
     through: dict[str, Any] = {}
+    hidden = Secret()
     if proxy is not None:
         through["proxy"] = f"http://{f'[{proxy.host}]' if ':' in proxy.host else proxy.host}:{proxy.port}"
         if proxy.authorization:
-            through["proxy_headers"] = {"Proxy-Authorization": proxy.authorization}
+            shown = {"Proxy-Authorization": proxy.authorization}
+            if secure:
+                through["proxy_headers"] = shown
+            else:  # without TLS there is no tunnel, and aiohttp would show it to nobody
+                headers = {**headers, **shown}
+            hidden = _hidden(proxy)
     try:
         async with (
             asyncio.timeout(timeout_s),
@@ -73,10 +81,17 @@ async def request(
             f"{host}:{port} did not answer within {timeout_s:g} s", kind="timeout", retryable=True
         ) from exc
     except (aiohttp.ClientError, OSError, ValueError) as exc:
-        raise ConnectorError(f"{host}:{port}: {_plain(exc)}", kind="connect", retryable=True) from exc
+        why = hidden.scrub(_plain(exc))
+        raise ConnectorError(f"{host}:{port}: {why}", kind="connect", retryable=True) from exc
     if not 200 <= status < 300:
-        raise _refused(host, Reply(status, said, body))
+        raise hidden.scrubbed(_refused(host, Reply(status, said, body)))
     return Reply(status, said, body)
+
+
+def _hidden(proxy: Proxy) -> Secret:
+    """The proxy's name and password, in each way in which it may send them back."""
+    encoded = proxy.authorization.rpartition(" ")[2]
+    return Secret(encoded, base64.b64decode(encoded).decode().partition(":")[2])
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

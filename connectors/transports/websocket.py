@@ -23,7 +23,7 @@ from websockets.protocol import Event as WireEvent
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from connectors.transports.proxy import OnPhase, open_socket
+from connectors.transports.proxy import BREATH_NS, OnPhase, open_socket
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
 from harness.core.events import ClosedBy
@@ -73,6 +73,14 @@ class StampedConnection(ClientConnection):
         super().data_received(data)
         if not self.parts and not self._inside_frame():
             self.first_byte_ns = 0
+        if self.clock.now_ns() - self.read_ns > BREATH_NS and not self.transport.is_closing():
+            # One turn of the loop may bring many reads, and would do nothing but take them.
+            self.transport.pause_reading()
+            self.loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def process_event(self, event: WireEvent) -> None:
         """Take data frames and pongs here, with the stamp of the read under way; leave the rest to the library."""

@@ -14,6 +14,8 @@ from websockets.asyncio.server import serve
 
 from connectors.transports import proxy as proxy_module
 from connectors.transports.proxy import Proxy, find_proxy, is_loopback, read_proxy
+from connectors.transports.signalling import request
+from harness.core.clock import SystemClock
 from harness.core.errors import ConfigError, ConnectorError
 from tests.connectors.transports.test_websocket import Client
 
@@ -265,3 +267,32 @@ def test_a_lost_line_is_the_networks_end() -> None:
 
 def test_a_proxy_is_a_pair_with_a_secret() -> None:
     assert repr(Proxy("p", 1, "Basic xyz")) == "Proxy(p:1)"
+
+
+@pytest.mark.parametrize("url", ["http://peer.test/x", "https://peer.test/x"])
+@pytest.mark.parametrize(
+    "answer", ["407 {said}", "{said}", "500 no\r\nContent-Length: 500\r\n\r\n{said} pass-word {said:500}"]
+)
+def test_signalling_shows_the_password_to_the_proxy_and_tells_nobody(url: str, answer: str, monkeypatch) -> None:
+    heard: list[str] = []
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        heard.append(next(line[21:] for line in head.split("\r\n") if line.lower().startswith("proxy-authorization: ")))
+        writer.write(f"HTTP/1.1 {answer.format(said=heard[-1])}\r\n\r\n".encode())
+        await writer.drain()
+        writer.close()
+
+    async def main() -> str:
+        server = await asyncio.start_server(echo, "127.0.0.1", 0)
+        monkeypatch.setenv("ALL_PROXY", f"http://me:pass-word@127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        async with server:
+            with pytest.raises(ConnectorError) as caught:
+                await request("POST", url, clock=SystemClock(), headers={}, data=b"o", timeout_s=5)
+        return str(caught.value)
+
+    said = asyncio.run(main())
+    encoded = base64.b64encode(b"me:pass-word").decode()
+    assert heard == [f"Basic {encoded}"]
+    assert encoded not in said
+    assert "pass-word" not in said

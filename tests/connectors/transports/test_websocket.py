@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import threading
+import time
 
 import pytest
 import trustme
 import uvloop
 from websockets.asyncio.server import serve
 from websockets.frames import Frame, Opcode
+from websockets.utils import accept_key
 
 from connectors.transports.websocket import open_websocket
 from harness.core.clock import SystemClock
@@ -386,3 +389,57 @@ def test_a_refusal_carries_how_long_to_stay_away(value: str | None, seconds: flo
         assert caught.value.retry_after_s == seconds
 
     scenario(handler, body, process_request=refuse)
+
+
+def test_a_flood_leaves_the_rest_of_the_program_its_turns() -> None:
+    """Whoever takes longer for the messages than the peer for sending them still sees timers fire."""
+    flood = Frame(Opcode.TEXT, b"x" * 100_000).serialize(mask=False) * 20
+
+    def spout(listening: socket.socket) -> None:
+        sock, _ = listening.accept()
+        with sock, contextlib.suppress(OSError):
+            head = sock.recv(1 << 16).decode()
+            key = next(line[19:] for line in head.split("\r\n") if line.lower().startswith("sec-websocket-key: "))
+            switch = "HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+            sock.sendall(f"{switch}{accept_key(key)}\r\n\r\n".encode())
+            while True:
+                sock.sendall(flood)
+
+    class Slow(Client):
+        most = since = 0
+
+        async def open(self, url: str, **options):
+            return await open_websocket(
+                url,
+                clock=SystemClock(),
+                on_message=lambda *message: self.take(),
+                on_phase=lambda *phase: None,
+                on_rtt=lambda t_ns, rtt_ns: None,
+                on_closed=lambda *how: None,
+                headers={},
+            )
+
+        def take(self) -> None:
+            time.sleep(0.03)
+            self.since += 1
+            self.most = max(self.most, self.since)
+
+    async def main(port: int) -> int:
+        slow = Slow()
+        transport = await slow.open(f"ws://127.0.0.1:{port}/")
+        slow.most = 0
+        for _ in range(40):
+            await asyncio.sleep(0.001)
+            slow.since = 0
+        transport._connection.abort()
+        return slow.most
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=spout, args=(listening,))
+    thread.start()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            assert 1 <= runner.run(main(listening.getsockname()[1])) <= 8  # of one read; without a pause, of dozens
+    finally:
+        listening.close()
+        thread.join()
