@@ -15,7 +15,7 @@ from connectors.codecs.opus import OpusDecoder, OpusEncoder
 from connectors.transports.ice_loopback import loopback_only
 from connectors.transports.rtp_stamp import DatagramStamps
 from connectors.transports.rtp_voice import at_once
-from connectors.transports.webrtc import check_sdp
+from connectors.transports.webrtc import check_sdp, close_peer
 from harness.core.audio import NS_PER_MS, PCM16_BYTES
 from harness.core.clock import Clock
 
@@ -119,8 +119,7 @@ class RtcCall:
     async def _close(self) -> None:
         self._deadline.cancel()
         try:
-            with contextlib.suppress(Exception):  # aiortc's, of a call that was never whole
-                await self._pc.close()
+            await close_peer(self._pc)
         finally:
             self.on_gone()
 

@@ -156,9 +156,7 @@ class WebRtcTransport:
                     async with asyncio.timeout(CLOSE_TIMEOUT_S):
                         await self.hang_up()
         finally:
-            with contextlib.suppress(TimeoutError, ConnectionError, OSError):
-                async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                    await self._pc.close()
+            await close_peer(self._pc)
             self._audio.stop()
             self._ended("us", "")
 
@@ -243,6 +241,22 @@ async def open_webrtc(
         await transport.close()
         raise
     return transport
+
+
+async def close_peer(pc: RTCPeerConnection) -> None:
+    """Close it, and its sockets in any case: aiortc waits without end for tasks of its own that have failed (its
+    report on more than 31 senders, say)."""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await pc.close()
+            return
+    carriers = {each.receiver.transport for each in pc.getTransceivers()} | ({pc.sctp.transport} if pc.sctp else set())
+    senders = [each.sender for each in pc.getTransceivers()]
+    parts: list[Any] = [*senders, *carriers, *(carrier.transport for carrier in carriers)]
+    for part in parts:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S / 6):
+                await part.stop()
 
 
 def check_sdp(sdp: str) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import struct
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 
 from connectors.codecs.opus import PACKET_SAMPLES, OpusEncoder
-from connectors.transports.rtp_voice import TAIL_PACKETS
+from connectors.transports.rtp_voice import TAIL_PACKETS, at_once
 from connectors.transports.webrtc import WebRtcTransport, open_webrtc
 from harness.core.audio import int16_to_pcm16
 from harness.core.clock import SystemClock
@@ -275,5 +278,30 @@ def test_an_ice_url_that_is_none():
         with pytest.raises(ConfigError, match="ice"):
             await line.open(ice=("stunning:server",))
         await line.call.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files in /proc")
+def test_a_peer_of_many_sources_cannot_keep_our_sockets_open():
+    """aiortc's own report on more than 31 of them fails, and its close then waits without end."""
+
+    def open_files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    async def main() -> None:
+        before = open_files()
+        line = Line()
+        await line.open()
+        transceiver = line.call.pc.getTransceivers()[0]
+        for number in range(100):
+            header = struct.pack("!BBHII", 0x80, transceiver._codecs[0].payloadType, number, number * 960, 7 + number)
+            at_once(transceiver.sender.transport._send_rtp(header + LOUD[0]))
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(1.5)  # a report is due
+        await line.transport.close()
+        await line.call.close()
+        await asyncio.sleep(0.1)
+        assert open_files() <= before
 
     asyncio.run(main())
