@@ -51,6 +51,8 @@ class RtviClient:
         self._sent = 0
         self._responses = 0
         self._thinking = False
+        self._speaking = False
+        self._spoken = ""
         self._open = ""
         """Id of the response under way, of our own making."""
 
@@ -113,18 +115,22 @@ class RtviClient:
 
     def _on_bot_llm_stopped(self, body: dict[str, Any], at: _At) -> list[Event]:
         self._thinking = False
-        return [RawReceived(name="bot-llm-stopped", **at)]
+        stopped = RawReceived(name="bot-llm-stopped", **at)
+        over = self._spoken == self._open and not self._speaking  # its last words had been said before
+        return [stopped, *self._end("completed", "", at)] if over else [stopped]
 
     def _on_bot_started_speaking(self, body: dict[str, Any], at: _At) -> list[Event]:
         began = self._begin(at)
+        self._speaking, self._spoken = True, self._open
         return [*began, PlaybackState(state="started", response=self._open, **at)]
 
     def _on_bot_stopped_speaking(self, body: dict[str, Any], at: _At) -> list[Event]:
+        self._speaking = False
         stopped = PlaybackState(state="stopped", response=self._open, **at)
         return [stopped] if self._thinking else [stopped, *self._end("completed", "", at)]
 
     def _on_bot_interrupted(self, body: dict[str, Any], at: _At) -> list[Event]:
-        self._thinking = False
+        self._thinking = self._speaking = False
         interrupted = Interrupted(reason="bot-interrupted", response=self._open, **at)
         return [interrupted, *self._end("cancelled", "bot-interrupted", at)]
 

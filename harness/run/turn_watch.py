@@ -15,6 +15,7 @@ from harness.core.events import (
     ConnectionClosed,
     Event,
     PeerError,
+    PlaybackState,
     Received,
     ResponseDone,
     ResponseStarted,
@@ -24,6 +25,9 @@ from harness.run.utterance_watch import UtteranceWatch
 
 SILENT_S = 2.0
 """A continuous peer that says its response is done, and stays quiet for so long, has answered with silence."""
+
+FORGOTTEN_S = 6.0
+"""A continuous peer that is quiet for so long has answered, even if it has not said that its response is done."""
 
 Outcome = Literal["answered", "closed", "error"]
 
@@ -47,6 +51,7 @@ class TurnWatch:
         self.playout_end_ns = 0
         self.failing_ns: int | None = None
         self.first_audio_ns: int | None = None
+        self._playing = False
         self._started: dict[str, int] = {}
         self._done: set[str] = set()
 
@@ -68,6 +73,8 @@ class TurnWatch:
                 self._play(event)
         elif isinstance(event, ResponseDone):
             self._response_done(event)
+        elif isinstance(event, PlaybackState):
+            self._playing = event.state == "started"
 
     def _listen(self, event: AudioReceived) -> None:
         assert self._utterances is not None
@@ -77,10 +84,14 @@ class TurnWatch:
         if began_ns is not None:
             self.failing_ns = None
             self.first_audio_ns = self.first_audio_ns or began_ns
-            if self._utterances.over:
+            if self._utterances.over and (not self._unfinished() or self._utterances.quiet_s >= FORGOTTEN_S):
                 self._end("answered", "")
         elif self._done - self._early_names() and self._utterances.quiet_s >= SILENT_S:
             self._end("answered", "")
+
+    def _unfinished(self) -> bool:
+        """Whether the peer's own words say that the answer goes on: its playout, or a named response not done."""
+        return self._playing or bool(self._started.keys() - self._done - self._early_names() - {""})
 
     def _early_names(self) -> set[str]:
         return {name for name, t_ns in self._started.items() if t_ns < self.speech_end_ns}

@@ -16,6 +16,7 @@ import msgspec
 from harness.core.audio import NS_PER_S
 from harness.core.events import ConnectionClosed, Event, PeerError
 from scoring.timing.anchors import Anchors
+from scoring.timing.listener import JOIN_NS
 from scoring.timing.response import Response
 from scoring.timing.turn import Turn
 
@@ -74,10 +75,13 @@ def _never(turn: Turn) -> Status:
 
 def _continuous(turn: Turn) -> Status:
     if turn.utterance is not None:
+        closed = _closed(turn)
+        if closed is not None and closed.t_ns - turn.utterance.end_ns < JOIN_NS:
+            return Status(word="peer_error", reason="the session ended in the middle of the answer")
         return Status(word="ok")
     if turn.early_utterances:
         return Status(word="early", reason="spoke only before the query was over")
-    if _peer_failed(turn):
+    if _peer_failed(turn) or any(isinstance(event, PeerError) for event in _within(turn)):
         return Status(word="peer_error", reason="the peer failed before it spoke")
     if turn.recording.packets:
         return Status(word="silent", reason="the peer's audio never became audible")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.core.events import AudioReceived, ConnectionClosed, PeerError, ResponseDone, ResponseStarted
+from harness.core.events import AudioReceived, ConnectionClosed, PeerError, PlaybackState, ResponseDone, ResponseStarted
 from harness.run.turn_watch import TurnWatch
 from harness.run.utterance_watch import UtteranceWatch
 
@@ -115,5 +115,30 @@ def test_a_done_response_that_stays_silent_is_answered() -> None:
     turn.take(ResponseDone(t_ns=1_600 * MS, response="r1"))
     assert turn.outcome is None
     for packet in _packets(1_600, 3_700, 0):
+        turn.take(packet)
+    assert turn.outcome == "answered"
+
+
+def test_a_pause_inside_a_named_response_ends_nothing() -> None:
+    turn = _watched((0, 1_500, 0))
+    turn.take(ResponseStarted(t_ns=1_490 * MS, response="r1"))
+    for packet in (*_packets(1_500, 2_500, 8_000), *_packets(2_500, 4_500, 0)):
+        turn.take(packet)
+    assert turn.outcome is None
+    for packet in (*_packets(4_500, 5_000, 8_000), *_packets(5_000, 6_000, 0)):
+        turn.take(packet)
+    turn.take(ResponseDone(t_ns=6_000 * MS, response="r1"))
+    for packet in _packets(6_000, 6_300, 0):
+        turn.take(packet)
+    assert turn.outcome == "answered"
+
+
+def test_playback_that_goes_on_ends_nothing_unless_forgotten() -> None:
+    turn = _watched((1_500, 2_000, 8_000))
+    turn.take(PlaybackState(t_ns=2_000 * MS, state="started"))
+    for packet in _packets(2_000, 7_900, 0):
+        turn.take(packet)
+    assert turn.outcome is None
+    for packet in _packets(7_900, 8_100, 0):
         turn.take(packet)
     assert turn.outcome == "answered"

@@ -129,3 +129,11 @@ def test_nothing_raises(kinds: list[str], data: Any, label: Any) -> None:
             for event in events:
                 msgspec.json.encode(event)
                 msgspec.msgpack.encode(event)
+
+
+def test_a_model_that_stops_after_its_last_words_were_said_has_answered() -> None:
+    names = ["bot-llm-started", "bot-started-speaking", "bot-stopped-speaking", "bot-llm-stopped"]
+    codec = RtviClient()
+    events = [codec.decode(json.dumps({"label": "rtvi-ai", "type": kind}).encode(), 20, 10) for kind in names]
+    assert [type(event).__name__ for event in events[2]] == ["PlaybackState"]
+    assert [type(event).__name__ for event in events[3]] == ["RawReceived", "ResponseDone"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.events import AudioSent, ConnectionClosed, ConnectionPhase, LoopLag, RoundTrip
+from harness.core.events import AudioSent, ConnectionClosed, ConnectionPhase, LoopLag, PeerError, RoundTrip
 from harness.core.profile import Profile
 from tests.scoring.timing.recordings import BASE_NS, MS, Script, silence, tone, vad_turn
 
@@ -166,6 +166,22 @@ def test_continuous_peer_that_only_sends_silence(tmp_path: Path):
     script = Script().stream().turn(0, 300, 1000, clip_ms=(0, 1200)).send(0, 4000)
     row = frames(script, 0, [], 4000).ended(4000, "timeout").row(tmp_path, mode="none", profile=CONTINUOUS)
     assert (row["status"], row["first_audible_ms"]) == ("silent", None)
+
+
+@pytest.mark.parametrize(("closed_ms", "status"), [(2_100, "peer_error"), (2_900, "ok")])
+def test_a_continuous_peer_that_dies_while_it_speaks_has_failed(tmp_path: Path, closed_ms: int, status: str):
+    script = Script().connected().stream().turn(0, 300, 1000, clip_ms=(0, 1200)).send(0, closed_ms)
+    frames(script, 0, [(1600, 2080)], closed_ms)
+    script.add(ConnectionClosed(t_ns=script.at(closed_ms), by="peer", code=1011))
+    row = script.ended(closed_ms + 1, "closed").row(tmp_path, mode="none", profile=CONTINUOUS)
+    assert row["status"] == status
+
+
+def test_a_continuous_peer_that_reports_an_error_instead_of_speaking(tmp_path: Path):
+    script = Script().connected().stream().turn(0, 300, 1000, clip_ms=(0, 1200)).send(0, 2_900)
+    script.add(PeerError(t_ns=script.at(1_500), code="rate_limit", message="slow down"))
+    row = frames(script, 0, [], 2_900).ended(2_900, "timeout").row(tmp_path, mode="none", profile=CONTINUOUS)
+    assert (row["status"], row["error"]) == ("peer_error", "rate_limit: slow down")
 
 
 def test_a_continuous_utterance_is_cut_where_playout_ran_dry(tmp_path: Path):
