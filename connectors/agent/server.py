@@ -34,6 +34,7 @@ from harness.core.errors import ConfigError
 
 PATH = "/v1/realtime"
 CLOSE_TIMEOUT_S = 1.0
+MAX_MESSAGE_BYTES = 64 << 20
 HANDSHAKE_TIMEOUT_S = 10.0
 """For an upgrade, or the head of a connection's first request."""
 
@@ -201,7 +202,7 @@ async def serve(
             select_subprotocol=_subprotocol,
             ssl=certificate.context if certificate else None,
             compression=None,
-            max_size=None,
+            max_size=MAX_MESSAGE_BYTES,
             ping_interval=None,
             open_timeout=HANDSHAKE_TIMEOUT_S,
             close_timeout=CLOSE_TIMEOUT_S,

@@ -8,11 +8,13 @@ import contextlib
 import io
 import json
 import wave
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import msgspec
 import pytest
+import websockets
 from openai import AsyncOpenAI, BadRequestError, InternalServerError, RateLimitError
 
 from connectors.chat import ChatCompletions
@@ -547,5 +549,23 @@ def test_a_written_question_gets_a_spoken_answer() -> None:
                 text = (await answer.read()).decode()
         assert text.endswith("data: [DONE]\n\n")
         assert '"modality":"audio"' in text
+
+    asyncio.run(main())
+
+
+def test_a_message_without_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.agent.server.MAX_MESSAGE_BYTES", 1 << 20)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield bytes(1 << 16)
+
+    async def main() -> None:
+        async with agent_with(**QUICK) as agent, websockets.connect(agent.url) as socket:
+            with pytest.raises(websockets.ConnectionClosed):
+                await socket.send(pieces())
+                while True:
+                    await socket.recv()
+            assert socket.close_code == 1009
 
     asyncio.run(main())
