@@ -39,17 +39,29 @@ class UserSpan(Span, frozen=True, order=True, kw_only=True):
     category: str = ""
 
 
+class Utterance(Span, frozen=True, order=True, kw_only=True):
+    """A stretch over which the agent holds the floor, its short pauses and its stalls included.
+
+    natural: it ended by itself (True), was broken off (False), or nobody knows (None).
+    """
+
+    natural: bool | None = None
+
+
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """Both sides between the instants at which listening began and ended; spans in order of their start.
 
-    agent: as heard, in the playout model with the profile's flushes. A span that reaches `end_ns` is censored: nobody
-    knows how long it went on.
+    agent: speech as heard, in the playout model with the profile's flushes. A span that reaches `end_ns` is censored:
+    nobody knows how long it went on. utterances: what is known of the agent's utterances beyond its sound (None: only
+    the sound is known). wire: from the start to the last audio packet of each of the agent's responses (None: unknown).
     """
 
     user: tuple[UserSpan, ...]
     agent: tuple[Span, ...]
     begin_ns: int
     end_ns: int
+    utterances: tuple[Utterance, ...] | None = None
+    wire: tuple[Span, ...] | None = None
 
 
 def merge(spans: Iterable[Span], gap_ns: int = 0) -> tuple[Span, ...]:
