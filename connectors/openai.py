@@ -66,7 +66,8 @@ class OpenAIRealtime:
         given = dict(parse_qsl(target.partition("?")[2], keep_blank_values=True))
         self.model = options.model or given.get("model") or (self.dialect.model if official else None)
         if self.dialect.model_needed and self.model is None:
-            raise ConfigError(f"{self.dialect.name} needs --model: {self.dialect.note}")
+            what = self.dialect.note if self.dialect.note.startswith("--model") else "the name of a model that it has"
+            raise ConfigError(f"{self.dialect.name} needs --model: {what}")
         in_url = self.settings.model_in_url
         if in_url is None:
             in_url = self.dialect.model_place == "query"

@@ -16,6 +16,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal
 
+SHORTEST_NEAR = 3
+"""Letters that a wrong name must have before another is called near."""
 FailureKind = Literal["connect", "protocol", "peer", "timeout"]
 
 
@@ -64,11 +66,12 @@ class ScoringError(HarnessError):
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
-    """One clause for an unknown name: the nearest right one, or all of them.
+    """One clause for an unknown name: the nearest right one, or all of them (for one of a letter or two, which is near
+    to anything).
 
     >>> nearest("think_m", ["think_ms", "chunk_ms"])
     'did you mean think_ms?'
     """
     names = sorted(known)
-    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.6) if len(wrong) >= SHORTEST_NEAR else []
     return f"did you mean {close[0]}?" if close else f"known: {', '.join(names)}"

@@ -222,9 +222,18 @@ class SessionRunner:
         self._sink(TurnEnded(t_ns=self._rig.clock.now_ns(), turn=turn, outcome=outcome, reason=reason))
         if outcome == "closed":
             self._gone = reason or "the connection was closed"
-        if self._peer.profile.upload and self._said:
-            # Here the first request shows whether we are let in at all: what is refused for good fails the session.
-            raise ConnectorError(reason, kind="peer")
+        if self._peer.profile.upload and not turn:
+            self._let_in(outcome, reason)
+
+    def _let_in(self, outcome: TurnEnd, reason: str) -> None:
+        """An upload's first request takes the place of the set-up: it shows whether we are let in at all.
+
+        Raises ConnectorError when it was refused for good, or for now: then the session may be held again.
+        """
+        busy = bool(outcome == "error" and self._resume_ns and self._watch and self._watch.first_audio_ns is None)
+        if self._said or busy:
+            self._said = self._said or reason
+            raise ConnectorError(reason, kind="peer", retryable=busy)
 
     def _say_manual(self, turn: TurnStarted, connection: Connection, microphone: Microphone) -> None:
         """Stream until the anchor packet (or the clip) has left, and commit in the same breath.

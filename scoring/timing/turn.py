@@ -157,8 +157,8 @@ def _anchor_packet(recording: Recording, event: TurnStarted) -> AudioSent | None
     header = recording.session.header
     if header.mode == "upload":
         return recording.packet_holding(event.clip_sample + event.clip_samples - 1)
-    look_ahead = header.config.get("encoder_lookahead_samples", header.profile.encoder_lookahead_samples)
-    held, last = event.speech_end - 1 + (look_ahead if isinstance(look_ahead, int) else 0), event.speech_end - 1
+    last = event.speech_end - 1
+    held = last + header.profile.encoder_lookahead_samples
     clip_last = event.clip_sample + event.clip_samples - 1
     if last <= clip_last < held:  # a committed stream may end with the clip: nothing comes after to push the rest out
         return recording.packet_holding(held) or recording.packet_holding(clip_last)

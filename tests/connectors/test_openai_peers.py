@@ -128,7 +128,8 @@ def test_one_row_by_a_setting() -> None:
     ("name", "target", "model", "settings", "words"),
     [
         ("azure", "", "d", {}, "azure needs your resource's name: --peer azure:RESOURCE"),
-        ("azure", "mine", None, {}, "azure needs --model"),
+        ("azure", "mine", None, {}, "azure needs --model: --model is the deployment's name"),
+        ("vllm-omni-turns", "", None, {}, "vllm-omni-turns needs --model: the name of a model that it has$"),
         ("azure", "mi/ne", "m", {}, "resource's name"),
         ("openai", "", None, {"dialect": "stepfunn"}, "did you mean stepfun"),
         ("qwen-omni", "", None, {"input_rate_hz": "24000"}, "qwen-omni has 16000 Hz"),

@@ -22,3 +22,5 @@ def test_connector_error_says_how():
 def test_nearest():
     assert errors.nearest("chunk_m", ["think_ms", "chunk_ms"]) == "did you mean chunk_ms?"
     assert errors.nearest("zebra", ["b", "a"]) == "known: a, b"
+    assert errors.nearest("a", ["ca", "ice"]) == "known: ca, ice"
+    assert errors.nearest("cas", ["ca", "ice"]) == "did you mean ca?"

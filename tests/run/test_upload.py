@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +26,19 @@ from harness.core.events import (
     PeerError,
     ResponseDone,
     StreamStarted,
+    TurnEnded,
     TurnStarted,
 )
-from harness.run import bench
+from harness.core.profile import Profile
+from harness.core.run_directory import RunDirectory
+from harness.run import bench, suite
 from harness.run.microphone import Microphone
 from harness.run.pacer import Pacer, Slots
 from harness.run.plan import PlanOptions
-from tests.run.fakes import FakeConnection, ToneQuery
+from harness.run.rig import Rig
+from harness.run.runner import SessionOptions
+from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult
+from tests.run.fakes import FakeConnection, FakePeer, FakeSession, ToneQuery
 from tests.run.live import Held, hold
 
 pytestmark = pytest.mark.loopback
@@ -100,8 +108,11 @@ def test_figures_agree_with_the_truth(uploads: Uploads, dialect: str) -> None:
     assert [event.phase for event in session.of(ConnectionPhase)][:3] == ["started", "dns", "tcp"]
     (append,) = uploads.truth("append")
     write = next(record for record in uploads.truth("write") if record["kind"] == "audio")
-    true_ms = (write["before_ns"] - append["t_ns"]) / NS_PER_MS
-    assert true_ms - 1 <= row["first_packet_ms"] <= true_ms + 150  # above by the way there and back, and a busy machine
+    # On one clock: we began to send before the agent had heard it, and had its sound after it began to write that.
+    upload, packet = next(session.of(AudioSent)), next(event for event in session.of(AudioReceived) if event.samples)
+    assert upload.started_ns <= append["t_ns"]
+    assert write["before_ns"] <= packet.t_ns
+    assert row["first_packet_ms"] == pytest.approx((packet.t_ns - upload.t_ns) / NS_PER_MS, abs=0.001)
     assert 40 <= row["ttft_ms"] <= row["first_packet_ms"]
     assert row["rtf_anchor"] == "upload"
     assert row["response_s"] == pytest.approx(0.6, abs=0.001)
@@ -169,19 +180,84 @@ def test_a_refused_key_is_said_once_and_ends_the_run(uploads: Uploads) -> None:
     assert [event.fatal for event in session.of(PeerError)] == [True]
 
 
-def test_a_rate_limit_is_waited_for(uploads: Uploads) -> None:
+def test_a_rate_limit_is_waited_for(uploads: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "RETRY_WAITS_S", (0.01, 0.01))
     held = uploads.hold(
         {"error": "rate_limit"}, queries=[ToneQuery("q0"), ToneQuery("q1")], plan=PlanOptions(turns_per_session=2)
     )
-    assert [row["status"] for row in held.rows] == ["peer_error", "peer_error"]
-    first, second = uploads.truth("error")
-    assert second["t_ns"] - first["t_ns"] >= 1_000 * NS_PER_MS  # the peer's Retry-After
+    assert [row["status"] for row in held.rows] == ["peer_error", "not_run"]
+    (session,) = held.sessions
+    assert [event.code for event in session.of(PeerError)] == ["429"]
+    times = [record["t_ns"] for record in uploads.truth("error")]
+    assert len(times) == 3
+    assert all(later - sooner >= 1_000 * NS_PER_MS for sooner, later in pairwise(times))  # the peer's Retry-After
+
+
+class RefusingPeer(FakePeer):
+    """A chat peer in memory that answers, but for the requests whose number has an error in `errors`."""
+
+    def __init__(self, errors: dict[int, PeerError]) -> None:
+        super().__init__()
+        self.profile = Profile(upload=True, turns=())
+        self.errors, self.requests = errors, 0
+
+    async def connect(self, configure: Any, sink: Any) -> FakeSession:
+        session = await super().connect(configure, sink)
+        return RefusingSession(self, sink, session.clock)
+
+
+class RefusingSession(FakeSession):
+    def answer(self) -> None:
+        self.peer.requests += 1
+        error = self.peer.errors.get(self.peer.requests)
+        now_ns, name = self.clock.now_ns(), f"r{self.peer.requests}"
+        if error is None:
+            self.sink(AudioReceived(t_ns=now_ns, samples=480, rate_hz=24_000, response=name, pcm=bytes(960)))
+        else:
+            self.sink(msgspec.structs.replace(error, t_ns=now_ns))
+        self.sink(ResponseDone(t_ns=now_ns, response=name, status="failed" if error else "completed"))
+
+
+def refused(out: Path, errors: dict[int, PeerError], **plan: int) -> tuple[RefusingPeer, SuiteResult, list[list[str]]]:
+    """The peer after three queries, the result, and the outcomes of each session's turns."""
+    peer, directory = RefusingPeer(errors), RunDirectory(out)
+    queries = tuple(ToneQuery(f"q{k}", ms=60, lead_ms=0) for k in range(3))
+    runs = [PeerRun(peer=peer, directory=directory, queries=queries, suite="t")]
+    options = SuiteOptions(session=SessionOptions(timeout_s=5.0, linger_ms=1), plan=PlanOptions(**plan))
+
+    async def main() -> SuiteResult:
+        async with Rig() as rig:
+            return await Suite(rig, runs, options, lambda *done: None).run()
+
+    result = asyncio.run(main())
+    return peer, result, [[event.outcome for event in session.of(TurnEnded)] for session in directory.load()]
+
+
+def test_a_first_request_that_is_refused_for_now_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "RETRY_WAITS_S", (0.01, 0.01))
+    busy = PeerError(t_ns=0, code="429", message="HTTP 429: slow down; try again in 0.1 s")
+    peer, result, outcomes = refused(tmp_path, {1: busy}, turns_per_session=3)
+    assert (result.held, result.hopeless, peer.requests) == (1, {}, 4)
+    assert outcomes == [["answered"] * 3]
+
+
+def test_a_later_request_that_is_refused_for_now_costs_its_turn(tmp_path: Path) -> None:
+    busy = PeerError(t_ns=0, code="429", message="HTTP 429: slow down; try again in 0.1 s")
+    peer, _, outcomes = refused(tmp_path, {2: busy}, turns_per_session=3)
+    assert outcomes == [["answered", "error", "answered"]]
+    assert peer.requests == 3
+
+
+def test_a_later_request_that_is_refused_for_good_moves_the_queries_that_are_left(tmp_path: Path) -> None:
+    gone = PeerError(t_ns=0, code="403", message="HTTP 403: no more", fatal=True)
+    peer, result, outcomes = refused(tmp_path, {2: gone}, turns_per_session=3)
+    assert result.hopeless == {}
+    assert outcomes == [["answered", "error", "not_run"], ["answered"]]
+    assert peer.requests == 3
 
 
 def test_a_busy_line_is_recorded_when_the_last_byte_has_left() -> None:
     """A send that the transport has not passed on is recorded at the instant at which it has."""
-    import asyncio
-
     from harness.core.clock import SystemClock
 
     async def main() -> None:

@@ -284,7 +284,7 @@ def test_used_responses_are_summed(tmp_path: Path):
 
 
 def test_look_ahead_of_an_encoder_moves_the_anchor_packet(tmp_path: Path):
-    row = vad_turn().row(tmp_path, config={"encoder_lookahead_samples": 156})  # 6.5 ms
+    row = vad_turn().row(tmp_path, profile=Profile(encoder_lookahead_samples=156))  # 6.5 ms
     # Sample 23999 + 156 lies in the next chunk, written 20 ms later.
     assert row["first_packet_ms"] == 579.85
     assert row["first_audible_ms"] == 691.0
