@@ -25,6 +25,8 @@ from scenarios.scenario_file import check_clips
 GENERATED_DB = -30.0
 """Level of a generated noise before its gain, dBFS: clearly heard beside bundled speech at -19."""
 NOISE_TEXT = "generated"
+BABBLE_FROM_S = 0.8
+"""Speech that a clip must have to be a voice in a babble, in seconds."""
 
 
 class ScriptEvent(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -180,5 +182,9 @@ def _voices(clips: Sequence[Clip], rate_hz: int, specs: Sequence[Spec]) -> Seque
 
 
 def _spoken(clips: Sequence[Clip]) -> list[Clip]:
-    """Clips that are words: a cough has no text."""
-    return [clip for clip in clips if clip.text]
+    """Clips that a babble can be mixed from: words, not a sound (whose text stands in brackets) nor a mere "mm-hm"."""
+    return [
+        clip
+        for clip in clips
+        if not clip.text.startswith("[") and clip.speech_end - clip.speech_start >= BABBLE_FROM_S * clip.rate_hz
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from harness.core.errors import ConfigError, nearest
-from scenarios.impairments.spec import parse_spec
+from scenarios.impairments.spec import parse_specs
 from scenarios.scenario import (
     AGENT_END_TIMEOUT_MS,
     AGENT_START_TIMEOUT_MS,
@@ -258,7 +258,7 @@ def _impairments(keys: dict[str, Node]) -> tuple[str, ...]:
     if specs:
         for node, spec in zip(keys["impairments"].items("impairments"), specs, strict=True):
             try:
-                parse_spec(spec)
+                parse_specs(spec)
             except ConfigError as exc:
                 raise ConfigError(f"{node.where}: {exc}") from exc
     return specs
