@@ -91,7 +91,7 @@ def load_sound(path: Path) -> Sound:
             raise ConfigError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
         if path.stat().st_size == 0:
             raise ConfigError(f"{path}: empty file")
-        _check_riff_length(path)
+        check_riff_length(path)
         with _opened(path) as file:
             return _decoded(file, path)
     except soundfile.LibsndfileError as exc:
@@ -207,7 +207,7 @@ def load_clip(
     )
 
 
-def _check_riff_length(path: Path) -> None:
+def check_riff_length(path: Path) -> None:
     """libsndfile quietly shortens a cut WAV; its RIFF header says how long it was meant to be.
 
     Streaming writers leave 0 or 0xFFFFFFFF there; such files are taken as they are.

@@ -14,7 +14,7 @@ def make_noise(recipe: NoiseRecipe, rate_hz: int) -> Float32:
     """The sound, float32 mono, shape (n,), peak 1.0; the same seed gives the same samples."""
     generator = np.random.Generator(np.random.PCG64(recipe.seed))
     samples = _SOUNDS[recipe.sound](generator, rate_hz)
-    return (samples / np.abs(samples).max()).astype(np.float32)
+    return np.asarray(samples / np.abs(samples).max(), dtype=np.float32)
 
 
 def _band(generator: np.random.Generator, ms: float, low_hz: float, high_hz: float, rate_hz: int) -> Float64:

@@ -16,7 +16,7 @@ PAUSE_MS = 1200
 """Silence inside a turn: longer than the end-of-turn silence of common detectors (0.2 to 0.8 s)."""
 BACKGROUND_DB = -12.0
 """Level of people in the background against the user's own voice."""
-SPELLING = {"Mm-hm.": "Um-hum.", "Mm.": "Hmm."}
+SPELLING = {"Mm-hm.": "Um-hum."}
 """How a sound is written for the phonemizer, which would read the usual spelling letter by letter."""
 _PAUSE = " | "
 

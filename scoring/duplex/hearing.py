@@ -54,16 +54,20 @@ def hear(session: Session, *, threshold: float = THRESHOLD) -> Heard:
     if packets:
         rate_hz = packets[0].rate_hz
         clipped = [msgspec.structs.replace(p, end_ns=max(p.start_ns, min(p.end_ns, end_ns))) for p in played]
-        spans = agent_spans(heard_pieces(clipped, session.agent, rate_hz), rate_hz, threshold=threshold)
+        if session.header.agent.samples or not session.header.imported:
+            spans = agent_spans(heard_pieces(clipped, session.agent, rate_hz), rate_hz, threshold=threshold)
+        else:  # imported intervals: when the agent speaks is known, its sound is not
+            spans = merge(Span(p.start_ns, p.end_ns) for p in clipped)
         spans = tuple(_to_the_end(span, end_ns) for span in spans)
-    continuous = session.header.profile.continuous
+    # Nobody knows the packets and responses of an imported recording, even where it is laid out in some.
+    only_sound = session.header.profile.continuous or bool(session.header.imported)
     conversation = Conversation(
         user=user,
         agent=spans,
         begin_ns=begin_ns,
         end_ns=end_ns,
-        utterances=None if continuous else _utterances(recording, spans, end_ns),
-        wire=None if continuous else _wire(recording.responses),
+        utterances=None if only_sound else _utterances(recording, spans, end_ns),
+        wire=None if only_sound else _wire(recording.responses),
     )
     return Heard(conversation=conversation, unplaced=unplaced, vad=vad_name(), threshold=threshold)
 

@@ -68,6 +68,11 @@ class SessionWriter:
         self._hash.update(line)
         self._seq += 1
 
+    def add_user_audio(self, pcm: bytes) -> int:
+        """Append user audio that belongs to no event (a recording of others has no sends); return its first sample."""
+        self._user = self._user or self._audio(self._header.user)
+        return self._user.append(pcm)
+
     def flush(self) -> None:
         self._events.flush()
 

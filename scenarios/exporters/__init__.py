@@ -1,0 +1,1 @@
+"""Our recordings in the layouts of others."""

@@ -1,0 +1,1 @@
+"""Recordings of others as ordinary session directories."""
