@@ -12,6 +12,10 @@ from harness.core.errors import ConnectorError
 from harness.core.events import Event, WireFrame
 
 MASK = "[key]"
+SHORTEST_CUT = 40
+"""No bound on a peer's words is shorter (characters); shorter text is whole."""
+TELLING = 6
+"""Characters of a key at the end of a cut text that count as its beginning."""
 LONGEST = 400
 """Characters kept of a peer's own words in an error; cut after the key has been taken out."""
 
@@ -49,6 +53,8 @@ class Secret:
     def scrub(self, text: str) -> str:
         for key in self._keys:
             text = text.replace(key, MASK)
+            if len(text) >= SHORTEST_CUT:  # a bound of ours may have cut the text in the middle of the key
+                text = _without_beginning(text, key)
         return text
 
     def guard(self, sink: Sink) -> Sink:
@@ -105,3 +111,11 @@ class Secret:
         if isinstance(value, list):
             return [self._deep(each) for each in value]
         return value
+
+
+def _without_beginning(text: str, key: str) -> str:
+    """`text` with a beginning of `key` that it ends in masked."""
+    for length in range(min(len(key) - 1, len(text)), TELLING - 1, -1):
+        if text.endswith(key[:length]):
+            return text[:-length] + MASK
+    return text

@@ -15,7 +15,7 @@ from connectors.codecs.opus import OpusDecoder, OpusEncoder
 from connectors.transports.ice_loopback import loopback_only
 from connectors.transports.rtp_stamp import DatagramStamps
 from connectors.transports.rtp_voice import at_once
-from connectors.transports.webrtc import check_sdp, close_peer
+from connectors.transports.webrtc import close_peer, usable_sdp
 from harness.core.audio import NS_PER_MS, PCM16_BYTES
 from harness.core.clock import Clock
 
@@ -63,7 +63,7 @@ class RtcCall:
 
     async def answer(self, sdp: str) -> str:
         """The answer to an offer. Raises ValueError for an offer that cannot be read or brings no audio."""
-        check_sdp(sdp)
+        sdp = usable_sdp(sdp)
         await self._pc.setRemoteDescription(RTCSessionDescription(sdp=sdp, type="offer"))
         transceivers = [each for each in self._pc.getTransceivers() if each.kind == "audio"]
         if not transceivers:

@@ -85,7 +85,7 @@ class WebRtcTransport:
             await self._pc.setLocalDescription(await self._pc.createOffer())
         answer = await exchange(self._pc.localDescription.sdp)
         try:
-            check_sdp(answer)
+            answer = usable_sdp(answer)
             await self._pc.setRemoteDescription(RTCSessionDescription(sdp=answer, type="answer"))
             codec = next(each for each in self._transceiver._codecs if each.mimeType.lower() == "audio/opus")
         except Exception as exc:
@@ -259,12 +259,17 @@ async def close_peer(pc: RTCPeerConnection) -> None:
                 await part.stop()
 
 
-def check_sdp(sdp: str) -> None:
-    """Raises ValueError for a description that aiortc would choke on later, where nobody sees it."""
+def usable_sdp(sdp: str) -> str:
+    """The description without candidates that only multicast DNS could resolve: nothing is asked of the network.
+
+    Raises ValueError for one that aiortc would choke on later, where nobody sees it.
+    """
     if "a=fingerprint:" not in sdp:
         raise ValueError("it has no fingerprint")
     if sdp.count("a=candidate:") > MAX_CANDIDATES:
         raise ValueError(f"it has more than {MAX_CANDIDATES} candidates")
+    lines = sdp.splitlines(keepends=True)
+    return "".join(line for line in lines if not (line.startswith("a=candidate:") and ".local " in line.lower()))
 
 
 def _opus_only() -> list[Any]:
@@ -276,5 +281,5 @@ def _opus_only() -> list[Any]:
 def _replace_jitter_buffer(receiver: Any, audio: RtpAudio) -> None:
     name = "_RTCRtpReceiver__jitter_buffer"
     if not hasattr(receiver, name):
-        raise PrerequisiteError("this version of aiortc is not known: pip install 'aiortc>=1.9'")
+        raise PrerequisiteError("this version of aiortc is not known: pip install 'aiortc>=1.14'")
     setattr(receiver, name, audio)

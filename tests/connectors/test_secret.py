@@ -64,3 +64,11 @@ def test_a_resumption_handle_is_masked_however_it_is_written() -> None:
         assert "sesame" not in without_handle(f'{{"update":{{"{name}":"ses\\u0061me"}}}}').replace("\\u0061", "a")
     harmless = '{"text":"\\u0022handle\\u0022: kept"}'
     assert without_handle(harmless) == harmless
+
+
+@pytest.mark.parametrize("kept", [6, 10, len("sk-live-0123456789abcdef") - 1])
+def test_a_key_that_a_bound_cut_short_is_masked_too(kept: int) -> None:
+    key = "sk-live-0123456789abcdef"
+    text = "the peer said " + "x" * 60 + key[:kept]
+    assert Secret(key).scrub(text) == "the peer said " + "x" * 60 + MASK
+    assert Secret(key).scrub("a whole, short sk-liv") == "a whole, short sk-liv"

@@ -15,7 +15,7 @@ import pytest
 
 from connectors.codecs.opus import PACKET_SAMPLES, OpusEncoder
 from connectors.transports.rtp_voice import TAIL_PACKETS, at_once
-from connectors.transports.webrtc import WebRtcTransport, open_webrtc
+from connectors.transports.webrtc import WebRtcTransport, open_webrtc, usable_sdp
 from harness.core.audio import int16_to_pcm16
 from harness.core.clock import SystemClock
 from harness.core.errors import ConfigError, ConnectorError
@@ -305,3 +305,14 @@ def test_a_peer_of_many_sources_cannot_keep_our_sockets_open():
         assert open_files() <= before
 
     asyncio.run(main())
+
+
+def test_candidates_of_multicast_dns_are_left_out() -> None:
+    lines = [
+        "v=0",
+        "a=fingerprint:sha-256 AA",
+        "a=candidate:1 1 udp 1 0f1e.local 5000 typ host",
+        "a=candidate:2 1 udp 1 127.0.0.1 5000 typ host",
+        "",
+    ]
+    assert usable_sdp("\r\n".join(lines)) == "\r\n".join(line for line in lines if ".local" not in line)
