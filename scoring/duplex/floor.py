@@ -36,7 +36,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     yield_within_ms: int = 2000
     keep_ms: int = 1000
     stray_ms: int = 2000
-    resume_ms: int = 5000
+    resume_ms: int = 3000
     miss_ms: int = 5000
 
 

@@ -46,11 +46,11 @@ def test_resumption_counts_from_the_false_stop() -> None:
     assert row([MHM], [(500, 6000)])["resumed"] is None
 
 
-@pytest.mark.parametrize(("start_ms", "resumed"), [(7200, True), (7200.001, False)])
-def test_a_resumption_has_five_seconds(start_ms: float, resumed: bool) -> None:
+@pytest.mark.parametrize(("start_ms", "resumed"), [(5200, True), (5200.001, False)])
+def test_a_resumption_has_three_seconds(start_ms: float, resumed: bool) -> None:
     found = row([MHM], [(500, 2200), (start_ms, 9000)])
     assert found["resumed"] is resumed
-    assert found["resume_ms"] == (5000.0 if resumed else None)
+    assert found["resume_ms"] == (3000.0 if resumed else None)
 
 
 def test_a_resumption_may_be_cut_off_by_the_user_or_by_the_end() -> None:
@@ -58,7 +58,7 @@ def test_a_resumption_may_be_cut_off_by_the_user_or_by_the_end() -> None:
     assert found["reasons"]["resumed"] == "the user claimed the floor before the agent had resumed"
     found = row([MHM], [(500, 2200)], end_ms=5000)
     assert (found["resumed"], found["censored"]["resume_ms"]) == (None, 2800.0)
-    assert row([MHM], [(500, 2200)], end_ms=7200)["resumed"] is False
+    assert row([MHM], [(500, 2200)], end_ms=5200)["resumed"] is False
 
 
 @pytest.mark.parametrize(("start_ms", "false_start"), [(2100, True), (4399, True), (4400, False)])
