@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -48,15 +48,14 @@ class ChatCompletions:
     )
 
     def __init__(self, options: PeerOptions, clock: Clock) -> None:
-        target, named = _split_dialect(options.target)
         self._clock = clock
-        self._options = msgspec.structs.replace(options, target=target)
-        self.settings = read_settings(ChatSettings, {**options.settings, **named}, "this peer has no setting")
+        self._options = options
+        self.settings = read_settings(ChatSettings, options.settings, "this peer has no setting")
         self.dialect = DIALECTS[self.settings.dialect]
-        if not target and not self.dialect.url:
+        if not options.target and not self.dialect.url:
             raise ConfigError(f"everybody runs their own {self.dialect.name}: name it, chat:http://HOST:PORT/v1")
         self._endpoint = Endpoint(
-            self._options,
+            options,
             default_url=self.dialect.url,
             default_key_env=self.dialect.key_env,
             path="/v1",
@@ -128,17 +127,6 @@ class ChatCompletions:
             await connection.client.close()
             raise
         return connection
-
-
-def _split_dialect(target: str) -> tuple[str, dict[str, str]]:
-    """The dialect may stand in the URL's query, as a setting of ours: `http://host/v1?dialect=vllm-omni`."""
-    if "dialect=" not in target:
-        return target, {}
-    parts = urlsplit(target)
-    query = parse_qsl(parts.query, keep_blank_values=True)
-    named = {key: value for key, value in query if key == "dialect"}
-    kept = urlencode([(key, value) for key, value in query if key != "dialect"])
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, kept, "")), named
 
 
 def _with_path(url: str) -> str:

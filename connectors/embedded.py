@@ -82,6 +82,11 @@ class EmbeddedAgent:
         return f"agent ({self._options.alias})" if self._options.alias else "agent"
 
     @property
+    def ignores(self) -> tuple[str, ...]:
+        found = getattr(self._kind, "ignores", ())
+        return found if isinstance(found, tuple) else ()
+
+    @property
     def profile(self) -> Profile:
         return self._profile
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from connectors.codecs.generic_client import GenericClient
-from connectors.codecs.generic_map import Map, environment, read_map
+from connectors.codecs.generic_map import Map, environment, named_values, read_map
 from connectors.endpoint import Endpoint
 from connectors.secret import Secret
 from connectors.session import CodecConnection
@@ -72,6 +72,12 @@ class GenericWebSocket:
     @property
     def label(self) -> str:
         return self.map.title or f"generic-{self._endpoint.netloc}"
+
+    @property
+    def ignores(self) -> tuple[str, ...]:
+        """What no message of the map, nor its URL, has a place for."""
+        said = named_values(self.map) | {value[1:] for value in self.map.query.values() if value[:1] == "$"}
+        return tuple(name for name in ("model", "instructions", "voice") if name not in said)
 
     @property
     def profile(self) -> Profile:

@@ -59,6 +59,7 @@ class Moshi:
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "interop-tested"
     settings_kind: ClassVar[type[msgspec.Struct]] = Settings
+    ignores: ClassVar[tuple[str, ...]] = ("model", "instructions", "voice")
     declared: ClassVar[Profile] = Profile(
         pacing="input_clocked",
         turns=("vad",),
@@ -136,6 +137,7 @@ class PersonaPlex(Moshi):
     kind: ClassVar[str] = "personaplex"
     evidence: ClassVar[str] = "golden only"
     settings_kind: ClassVar[type[msgspec.Struct]] = PersonaPlexSettings
+    ignores: ClassVar[tuple[str, ...]] = ("model",)
     _settings: ClassVar[type[Settings | PersonaPlexSettings]] = PersonaPlexSettings
 
     def _query(self, configure: Configure) -> dict[str, str | None]:

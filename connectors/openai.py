@@ -90,6 +90,10 @@ class OpenAIRealtime:
         return f"{name}-{self.model if self._endpoint.official else self._endpoint.netloc}"
 
     @property
+    def ignores(self) -> tuple[str, ...]:
+        return ("instructions", "voice") if self.dialect.shape == "none" else ()
+
+    @property
     def profile(self) -> Profile:
         return self._profile
 

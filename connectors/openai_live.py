@@ -21,7 +21,7 @@ from harness.core.profile import Profile
 
 OFFICIAL_URL = "wss://api.openai.com/v1/live/sessions"
 QWEN_HOST = ".maas.aliyuncs.com"
-QWEN_EXAMPLE = "wss://WORKSPACE.ap-southeast-1.maas.aliyuncs.com/api-ws/v1/realtime"
+QWEN_EXAMPLE = "wss://WORKSPACE.ap-southeast-1.maas.aliyuncs.com?dialect=qwen"
 MODELS: dict[LiveName, str] = {"openai": "gpt-live-1", "qwen": "qwen-audio-3.1-live"}
 KEY_ENVS: dict[LiveName, str] = {"openai": "OPENAI_API_KEY", "qwen": "DASHSCOPE_API_KEY"}
 
@@ -37,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenAILive:
-    """OpenAI Live (GPT-Live) over WebSocket, full duplex; `--set dialect=qwen` for Qwen-Audio-Live."""
+    """OpenAI Live (GPT-Live) over WebSocket, full duplex; `openai-live:wss://…?dialect=qwen` is Qwen-Audio-Live."""
 
     kind: ClassVar[str] = "openai-live"
     version: ClassVar[str] = "1"

@@ -46,6 +46,7 @@ class SmallWebRTC:
     version: ClassVar[str] = "1"
     evidence: ClassVar[str] = "interop-tested"
     settings_kind: ClassVar[type[msgspec.Struct]] = Settings
+    ignores: ClassVar[tuple[str, ...]] = ("model", "instructions", "voice")
     declared: ClassVar[Profile] = Profile(
         pacing="paced",
         turns=("vad",),

@@ -246,6 +246,11 @@ def environment(found: Map) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def named_values(found: Map) -> set[str]:
+    """What the map's messages have a `$name` for, of values that are known when a session opens and others."""
+    return {name for _, _, template in _templates(found) for name in placeholders(template)}
+
+
 def _tables(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], type[msgspec.Struct]]]:
     yield "", data, Map
     for name, kind in _TABLES.items():

@@ -75,6 +75,9 @@ class Peer(Protocol):
 
     Entry point group `firstpacket.connectors`: a class called with `(options, clock)`. Its docstring's first line is
     what `firstpacket peers` prints. Raises ConfigError for bad options, PrerequisiteError for what is missing.
+
+    Optional: `settings_kind`, the struct of its settings, whose field names are also taken from a URL's query.
+    `ignores`: which of `model`, `instructions` and `voice` it has no place for; a session that was given one says so.
     """
 
     kind: ClassVar[str]

@@ -60,7 +60,9 @@ class RunDirectory:
         try:
             return msgspec.json.decode((self.path / "run.json").read_bytes(), type=RunInfo)
         except FileNotFoundError as exc:
-            raise SessionFormatError(f"{self.path}: no run.json, so this is not a run directory") from exc
+            inside = sorted(path.parent.name for path in self.path.glob("*/run.json"))
+            several = f"; it holds some: {', '.join(inside[:9])}" if inside else ""
+            raise SessionFormatError(f"{self.path}: no run.json, so this is not a run directory{several}") from exc
         except _UNREADABLE as exc:
             raise SessionFormatError(f"{self.path}/run.json: {exc}") from exc
 

@@ -18,6 +18,7 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.query import Query
 from harness.core.run_directory import RunDirectory, slug
 from harness.run.calibration import stored_calibration
+from harness.run.labels import distinct
 from harness.run.peers import DEFAULT_PEER, make_peer
 from harness.run.plan import plan_sessions
 from harness.run.progress import Progress
@@ -58,7 +59,7 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
     name: of the query pack. pack: what identifies the pack, for `run.json`. Raises HarnessError.
     """
     clock = SystemClock()
-    peers = [make_peer(text, request.options, clock) for text in request.peers]
+    peers = distinct([make_peer(text, request.options, clock) for text in request.peers])
     _check(peers, request)
     directories = _directories(peers, name, request)
     runs = [

@@ -1,10 +1,14 @@
-"""From what the user calls a peer to the peer: `NAME`, `NAME:target`, `NAME?key=value`, or a URL."""
+"""From what the user calls a peer to the peer: `NAME`, `NAME:target`, `NAME?key=value`, or a URL.
+
+In the query of a URL, a key that is the name of one of the connector's settings is that setting; all others are the
+server's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 import msgspec
 
@@ -51,14 +55,36 @@ def make_peer(text: str, options: PeerOptions, clock: Clock) -> Peer:
     """
     request = parse_peer(text)
     kind: Any = load(CONNECTORS, request.name)
+    target, named = _split_target(request.target, getattr(kind, "settings_kind", None))
+    own = {**request.settings, **named}
     merged = msgspec.structs.replace(
         options,
-        target=request.target,
-        settings={**options.settings, **request.settings},
-        alias=", ".join(f"{key}={value}" for key, value in request.settings.items()),
+        target=target,
+        settings={**options.settings, **own},
+        alias=", ".join(f"{key}={value}" for key, value in own.items()),
     )
     peer: Peer = kind(merged, clock)
     return peer
+
+
+def _split_target(target: str, settings_kind: type[msgspec.Struct] | None) -> tuple[str, dict[str, str]]:
+    """A URL without the settings of ours that stand in its query, and those.
+
+    Only keys that are written as a setting's name is: `%64ialect=…` is the server's own.
+    """
+    address, _, query = target.partition("?")
+    if "://" not in address or not query or settings_kind is None:
+        return target, {}
+    known = {field.name for field in msgspec.structs.fields(settings_kind)}
+    settings: dict[str, str] = {}
+    kept: list[str] = []
+    for piece in query.split("&"):
+        key, _, value = piece.partition("=")
+        if key in known:
+            settings[key] = unquote_plus(value)
+        else:
+            kept.append(piece)
+    return f"{address}?{'&'.join(kept)}" if kept else address, settings
 
 
 def known_peers() -> list[tuple[str, str, Any]]:

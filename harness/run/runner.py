@@ -118,6 +118,7 @@ class SessionRunner:
         error: ConnectorError | None = None
         rest: SessionPlan | None = None
         keep = False
+        self._note_ignored()
         if self._plan.takes_over:
             self._note("reopened", "a new session for the queries that were left when the peer ended the one before")
         try:
@@ -321,6 +322,12 @@ class SessionRunner:
                 self._resume_ns = max(self._resume_ns, event.t_ns + round(wait_s * NS_PER_S))
                 if wait_s > LONGEST_WAIT_S:
                     self._leaving = self._leaving or f"{event.code}: {event.message}"
+
+    def _note_ignored(self) -> None:
+        asked = [name for name in getattr(self._peer, "ignores", ()) if getattr(self._options, name) is not None]
+        if asked:
+            options = " and ".join(f"--{name}" for name in asked)
+            self._note("ignored", f"{options} ignored: this peer has no place for it")
 
     def _note(self, code: str, message: str) -> None:
         self._sink(Note(t_ns=self._rig.clock.now_ns(), code=code, message=message))

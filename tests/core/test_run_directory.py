@@ -29,6 +29,15 @@ def test_info_comes_back(tmp_path: Path):
     assert run.info() == info(planned=("b", "a"))
 
 
+def test_a_folder_of_several_runs_names_them(tmp_path: Path):
+    with pytest.raises(SessionFormatError, match=r"this is not a run directory$"):
+        RunDirectory(tmp_path).info()
+    for name in ("b", "a"):
+        RunDirectory(tmp_path / name).write_info(info())
+    with pytest.raises(SessionFormatError, match=r"not a run directory; it holds some: a, b$"):
+        RunDirectory(tmp_path).info()
+
+
 def test_sessions_come_in_planned_order_then_by_name(tmp_path: Path):
     run = RunDirectory(tmp_path)
     for name in ("d", "c", "b", "a"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote_plus
+
 import pytest
 
 from harness.core.clock import SystemClock
@@ -47,6 +49,45 @@ def test_bad_peers_are_one_clear_line(text: str, settings, error, words: str, mo
         make_peer(text, PeerOptions(settings=settings), SystemClock())
     assert "\n" not in str(caught.value)
     assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize("where", ["NAME", "URL"])
+@pytest.mark.parametrize(
+    ("name", "url", "setting", "value"),
+    [
+        ("openai", "ws://h:1/v1/realtime", "dialect", "speaches"),
+        ("openai-live", "wss://w.ap-southeast-1.maas.aliyuncs.com", "dialect", "qwen"),
+        ("openai-webrtc", "http://h:1", "auth", "multipart"),
+        ("gemini", "ws://h:1", "setup", '{"a": {"b": 1}}'),
+        ("moshi", "ws://h:1", "unit_delay", "3"),
+        ("personaplex", "ws://h:1", "voice_prompt", "NATM1.pt"),
+        ("chat", "http://h:1/v1", "dialect", "vllm-omni"),
+        ("small-webrtc", "http://h:1", "request_data", '{"who": "a b&c"}'),
+        ("generic", "ws://h:1", "map", "deepgram-agent"),
+    ],
+)
+def test_a_setting_may_stand_in_the_query_of_a_url(name, url, setting, value, where, monkeypatch) -> None:
+    monkeypatch.setenv("DASHSCOPE_API_KEY", "k")
+    model = "m" if setting == "dialect" and value == "speaches" else None
+    said = f"{setting}={quote_plus(value)}"
+    query, settings = (f"?{said}&tenant=7", {}) if where == "URL" else ("?tenant=7", {setting: value})
+    made = make_peer(f"{name}:{url}{query}", PeerOptions(model=model, settings=settings), SystemClock())
+    assert str(made.config[setting]) == value
+    assert "tenant=7" in made.url
+    assert (f"{setting}=" in made.url) is (name == "personaplex")  # its prompts are told in the URL
+
+
+def test_a_setting_in_the_query_wins_for_its_peer_and_the_servers_own_parameter_stays_possible() -> None:
+    options = PeerOptions(model="m", settings={"dialect": "localai"})
+    made = make_peer("ws://h/x?dialect=speaches&%64ialect=theirs", options, SystemClock())
+    assert made.config["dialect"] == "speaches"
+    assert "dialect=theirs" in made.url
+    assert "speaches" not in made.url
+
+
+def test_a_dialect_that_needs_an_address_says_which() -> None:
+    with pytest.raises(ConfigError, match=r"openai-live:wss://WORKSPACE\.\S+\?dialect=qwen$"):
+        make_peer("openai-live?dialect=qwen", PeerOptions(), SystemClock())
 
 
 def test_the_official_key_goes_to_the_official_host_only(monkeypatch) -> None:

@@ -36,6 +36,7 @@ from harness.core.events import (
     TextReceived,
     WireFrame,
 )
+from harness.run.peers import make_peer
 from tests.connectors.agent.talk import PATIENCE_S, RATE_HZ, agent_with, answer_samples, spoken
 
 pytestmark = pytest.mark.loopback
@@ -190,7 +191,7 @@ def with_ours(
 ) -> None:
     async def main() -> None:
         async with agent_with(**knobs) as agent:
-            options = PeerOptions(target=f"{base_of(agent)}?dialect={dialect}", settings=settings, wire=wire)
+            options = PeerOptions(target=base_of(agent), settings={"dialect": dialect, **settings}, wire=wire)
             events: list[Event] = []
             async with ChatCompletions(options, CLOCK) as peer:
                 connection = await peer.connect(Configure(turn="manual"), events.append)
@@ -407,7 +408,9 @@ def test_tls() -> None:
 
 
 def peer(target: str = "", **options: Any) -> ChatCompletions:
-    return ChatCompletions(PeerOptions(target=target, **options), CLOCK)
+    made = make_peer(f"chat:{target}", PeerOptions(**options), CLOCK)
+    assert isinstance(made, ChatCompletions)
+    return made
 
 
 def test_targets_models_and_labels(monkeypatch: pytest.MonkeyPatch) -> None:
