@@ -28,6 +28,8 @@ AGENT_START_TIMEOUT_MS = 10_000
 AGENT_END_TIMEOUT_MS = 30_000
 LONGEST_MS = 600_000
 """Bound of every duration in a scenario: ten minutes."""
+LONGEST_NOISE_MS = 120_000
+"""Bound of a generated noise, which is held in memory whole."""
 EARLIEST_MS = -10_000
 """Bound of a negative delay."""
 

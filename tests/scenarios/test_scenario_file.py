@@ -190,3 +190,18 @@ def test_files_that_are_none(tmp_path: Path):
     (tmp_path / "latin.yaml").write_bytes(b"id: \xe9")
     with pytest.raises(ConfigError, match=r"not UTF-8 text \(byte 4\)"):
         load_scenarios(tmp_path / "latin.yaml")
+
+
+def test_the_example_in_the_docs_is_one():
+    text = (Path(__file__).parents[2] / "scenarios" / "README.md").read_text(encoding="utf-8")
+    example = text.split("```yaml\n")[1].split("```")[0]
+    (scenario,) = read_scenarios(example, "cut_in.yaml")
+    assert len(scenario.events) == 4
+    with pytest.raises(ConfigError) as caught:
+        read_scenarios(example.replace("agent_start", "agent_strat"), "cut_in.yaml")
+    assert str(caught.value) in text
+    with pytest.raises(ConfigError) as caught:
+        check_clips(
+            read_scenarios(example.replace("en-int-01", "en-int-1"), "cut_in.yaml")[0], ["en-q-03", "en-int-01"]
+        )
+    assert str(caught.value) in text
