@@ -59,6 +59,7 @@ class GeminiLive:
         output_rate_hz=OUTPUT_RATE_HZ,
         chunk_ms=20,
         confirms_commit=False,
+        says_endpoint=False,
         flush_on=("interrupted",),
         text="with_audio",
         user_transcript=True,

@@ -22,7 +22,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     unit_delay: units of input that it takes before the first unit of its output.
     encoder_lookahead_samples: how far user audio lies behind in its encoded packets, at the input rate.
     rtp: its audio comes as RTP packets, each with its own arrival.
-    confirms_commit: it says that it took the audio of a manual turn.
+    confirms_commit: it says that it took the audio of a manual turn. says_endpoint: in a turn that it ends itself, it
+    says when it heard the user stop.
     """
 
     pacing: Pacing = "burst"
@@ -36,6 +37,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     encoder_lookahead_samples: int = 0
     rtp: bool = False
     confirms_commit: bool = True
+    says_endpoint: bool = True
     flush_on: tuple[str, ...] = ("user_speech_started", "interrupted")
     text: Literal["none", "before_audio", "with_audio", "text_after_audio"] = "before_audio"
     user_transcript: bool = False

@@ -20,7 +20,7 @@ from harness.core.events import (
     TurnEnded,
 )
 from harness.core.session.header import Header
-from harness.run.peer_hints import hint_for
+from harness.run.peer_hints import hint_for, is_foreign
 from harness.run.peer_steps import LOOKS, State, Step, TurnEvents, closing, said_by
 
 NOTHING = "nothing"
@@ -52,7 +52,7 @@ class PeerCheck(msgspec.Struct, frozen=True, kw_only=True):
 def check_turn(header: Header, events: Sequence[Event], agent: Int16) -> PeerCheck:
     """Judge the first turn of a session. agent: the received audio, shape (n,), int16, at `header.agent.rate_hz`."""
     turn = TurnEvents(header, events, agent)
-    steps = _with_errors(turn, [look(turn) for look in LOOKS])
+    steps = _with_errors(turn, _foreign(turn, [look(turn) for look in LOOKS]))
     steps = _silenced(steps)
     return PeerCheck(
         peer=header.peer.label,
@@ -67,18 +67,35 @@ def check_turn(header: Header, events: Sequence[Event], agent: Int16) -> PeerChe
 
 def _with_errors(turn: TurnEvents, steps: list[Step]) -> list[Step]:
     """An error of the peer that stopped nothing is a warning at the step that was next when it came."""
+    failed = _first_failed(steps)
     for error in turn.of(PeerError):
         later = [index for index, step in enumerate(steps) if step.seq > error.seq]
-        if later and steps[later[0]].state == "ok":
+        if later and later[0] < failed and steps[later[0]].state == "ok":
             step = steps[later[0]]
             detail = f"before it, an error that stopped nothing: {said_by(error)}"
             steps[later[0]] = msgspec.structs.replace(step, state="warn", detail=detail)
     return steps
 
 
+def _foreign(turn: TurnEvents, steps: list[Step]) -> list[Step]:
+    """Where the turn failed and the peer had not known our first messages, it was the session that failed."""
+    names = [step.name for step in steps]
+    session, sent = names.index("session"), names.index("audio sent")
+    failed = _first_failed(steps)
+    unknown = turn.first(PeerError, lambda error: is_foreign(error.message))
+    if unknown is None or not session < failed < len(steps) or unknown.seq > steps[sent].seq >= 0:
+        return steps
+    step = msgspec.structs.replace(steps[session], state="failed", detail="", seq=-1)
+    return [*steps[:session], step, *steps[session + 1 :]]
+
+
+def _first_failed(steps: list[Step]) -> int:
+    return next((index for index, step in enumerate(steps) if step.state == "failed"), len(steps))
+
+
 def _silenced(steps: list[Step]) -> list[Step]:
     """After a failed step those that rest on it tell nothing more."""
-    failed = next((index for index, step in enumerate(steps) if step.state == "failed"), len(steps))
+    failed = _first_failed(steps)
     return [
         step
         if index <= failed or (step.seq >= 0 and step.state != "failed")
@@ -97,7 +114,8 @@ def _departure(turn: TurnEvents, steps: list[Step]) -> Departure | None:
             if step.detail and instead == NOTHING:
                 instead = ""
             error = turn.first(PeerError, lambda e, before=before: e.seq > before)  # type: ignore[misc]
-            hint = hint_for(step.name, error.code if error else "", turn.header)
+            strange = step.name == "session" and bool(_meaningless(turn, before))
+            hint = hint_for(step.name, error, turn.header, understood=not strange)
             details = () if step.name == "reach" else (step.detail,)
             said = "; ".join(part for part in (*details, instead) if part)
             return Departure(step=step.name, state=step.state, expected=step.expected, instead=said, hint=hint)
@@ -106,16 +124,20 @@ def _departure(turn: TurnEvents, steps: list[Step]) -> Departure | None:
 
 def _instead(turn: TurnEvents, after: int) -> str:
     """What came in place of a step: the peer's own words, the end of the connection, other messages, or nothing."""
+    raw = _meaningless(turn, after)
+    names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in raw.most_common(5))
+    only = f"only messages without a meaning here: {names}"
     error = turn.first(PeerError, lambda e: e.seq > after)
     if error is not None:
-        return f"the error {said_by(error)}"
+        waited_for = raw and error.code == "timeout"
+        return f"the error {said_by(error)}" + (f"; {only}" if waited_for else "")
     closed = turn.first(ConnectionClosed, lambda e: e.seq > after and e.by != "us")
     if closed is not None:
         return closing(closed)
-    raw = Counter(e.name for e in turn.of(RawReceived) if e.seq > after)
     ended = turn.first(TurnEnded)
     waited = ended.reason if ended and ended.outcome == "timeout" else NOTHING
-    if not raw:
-        return waited
-    names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in raw.most_common(5))
-    return f"{waited}; only messages without a meaning here: {names}"
+    return f"{waited}; {only}" if raw else waited
+
+
+def _meaningless(turn: TurnEvents, after: int) -> Counter[str]:
+    return Counter(event.name for event in turn.of(RawReceived) if event.seq > after)

@@ -25,6 +25,7 @@ from harness.core.events import (
     PeerError,
     ResponseDone,
     ResponseStarted,
+    RtpReceived,
     SessionReady,
     StreamStarted,
     TextReceived,
@@ -61,6 +62,7 @@ class TurnEvents:
         if self.started and stream:
             ahead = self.started.speech_end - stream.sample
             self.speech_end_ns = stream.t_ns + samples_to_ns(ahead, stream.rate_hz)
+        self.uploaded_ns = next((e.t_ns for e in self.of(AudioSent) if not e.lost), None)
         self.answer = self._answer()
         ident = getattr(self.answer, "response", "")
         since = self.answer.seq if self.answer else len(events)
@@ -80,10 +82,12 @@ class TurnEvents:
     def phase(self, name: str) -> ConnectionPhase | None:
         return self.first(ConnectionPhase, lambda event: event.phase == name)
 
-    def since_speech_ms(self, event: Event) -> str:
-        if self.speech_end_ns is None:
-            return ""
-        return f"{(event.t_ns - self.speech_end_ns) / NS_PER_MS:.0f} ms after the end of speech"
+    def since_query(self, event: Event) -> str:
+        """How long after the query, in words; empty where nobody knows."""
+        name, end_ns = "the end of speech", self.speech_end_ns
+        if self.profile.upload:
+            name, end_ns = "the upload", self.uploaded_ns
+        return "" if end_ns is None else f"{(event.t_ns - end_ns) / NS_PER_MS:.0f} ms after {name}"
 
     def _answer(self) -> ResponseStarted | TextReceived | AudioReceived | None:
         """What begins the answer: after the end of speech where there is such a one; it may be silent audio."""
@@ -99,14 +103,14 @@ def _reach(turn: TurnEvents) -> Step:
     phases = turn.of(ConnectionPhase)
     expected = "a connection (name, TCP, TLS, upgrade)"
     last = next((e for e in phases if e.phase in ("upgrade", "ready", "configured")), None)
-    if last is None and turn.profile.upload:
+    if last is None and turn.profile.upload and turn.started is not None:
         last = next((e for e in reversed(phases) if e.phase in ("tcp", "tls")), None)
     spans = pairwise(phases)
     parts = [f"{b.phase} {(b.t_ns - a.t_ns) / NS_PER_MS:.1f} ms" for a, b in spans if b.phase in _STEPS_OF_REACH]
     proxy = turn.first(Note, lambda note: note.code == "proxy")
     detail = ", ".join(parts) + (f"; {proxy.message}" if proxy else "")
     if last is None:
-        return Step(name="reach", state="failed", detail=detail or "not even the name", expected=expected)
+        return Step(name="reach", state="failed", detail=detail or "no connection", expected=expected)
     return Step(name="reach", state="ok", detail=detail, expected=expected, seq=last.seq)
 
 
@@ -154,9 +158,9 @@ def _endpoint(turn: TurnEvents) -> Step:
     kinds = (InputCommitted,) if manual else (UserSpeechStopped, InputCommitted)
     found = next((e for e in turn.events if isinstance(e, kinds) and e.seq > since), None)
     if found is not None:
-        return Step(name=name, state="ok", detail=turn.since_speech_ms(found), expected=expected, seq=found.seq)
-    unsaid = manual and not turn.profile.confirms_commit
-    if unsaid or turn.profile.continuous or turn.profile.upload or turn.header.mode not in ("manual", "vad"):
+        return Step(name=name, state="ok", detail=turn.since_query(found), expected=expected, seq=found.seq)
+    says = turn.profile.confirms_commit if manual else turn.profile.says_endpoint
+    if not says or turn.profile.continuous or turn.profile.upload or turn.header.mode not in ("manual", "vad"):
         return Step(name=name, state="skipped", detail=UNSAID, expected=expected)
     if turn.answer is None:
         return Step(name=name, state="failed", expected=expected)
@@ -172,11 +176,11 @@ def _started(turn: TurnEvents) -> Step:
         begun = turn.first(ResponseStarted, lambda event: event.t_ns >= (turn.speech_end_ns or 0))
         if begun is None:
             return Step(name="answer begun", state="skipped", detail=UNSAID, expected=expected)
-        said = turn.since_speech_ms(begun)
+        said = turn.since_query(begun)
         return Step(name="answer begun", state="ok", detail=said, expected=expected, seq=begun.seq)
     if turn.answer is None:
         return Step(name="answer begun", state="failed", expected=expected)
-    detail = turn.since_speech_ms(turn.answer)
+    detail = turn.since_query(turn.answer)
     early = turn.speech_end_ns is not None and turn.answer.t_ns < turn.speech_end_ns and not turn.profile.upload
     if early:
         detail = "before the query was over: it answers something else, or cuts users short"
@@ -198,7 +202,7 @@ def _text(turn: TurnEvents) -> Step:
     first = turn.texts[0]
     late = turn.profile.text == "before_audio" and turn.packets and turn.packets[0].seq < first.seq
     late = late and not turn.profile.continuous
-    detail = turn.since_speech_ms(first)
+    detail = turn.since_query(first)
     if late:
         behind_ms = (first.t_ns - turn.packets[0].t_ns) / NS_PER_MS
         detail = f"{behind_ms:.0f} ms after the first audio: ttft_ms does not lead first_packet_ms here"
@@ -211,17 +215,19 @@ def _audio(turn: TurnEvents) -> Step:
         return Step(name="audio", state="failed", expected=expected)
     first = turn.packets[0]
     seconds = sum(packet.samples / packet.rate_hz for packet in turn.packets)
-    detail = (
-        f"{seconds:.1f} s at {first.rate_hz} Hz in {len(turn.packets)} packets, first {turn.since_speech_ms(first)}"
-    )
+    detail = f"{seconds:.1f} s at {first.rate_hz} Hz in {len(turn.packets)} packets"
+    since = turn.since_query(first)
+    detail += f", first {since}" if since else ""
     doubt = _rate_doubt(turn)
     expected += " at a rate that fits its arrival"
     state: State = "warn" if doubt else "ok"
-    return Step(name="audio", state=state, detail=doubt or detail.rstrip(), expected=expected, seq=first.seq)
+    return Step(name="audio", state=state, detail=doubt or detail, expected=expected, seq=first.seq)
 
 
 def _rate_doubt(turn: TurnEvents) -> str:
     rate_hz = turn.packets[0].rate_hz
+    if turn.profile.rtp or turn.first(RtpReceived):  # its packets have a clock of their own
+        return ""
     if turn.profile.pacing == "burst" and not turn.profile.continuous:
         return ""
     pace = pace_of(turn.packets)

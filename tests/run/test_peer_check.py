@@ -30,6 +30,7 @@ from harness.core.events import (
     RawReceived,
     ResponseDone,
     ResponseStarted,
+    RtpReceived,
     SessionReady,
     StreamStarted,
     TextReceived,
@@ -179,6 +180,37 @@ FAILED: dict[str, tuple[Change, str, str, str]] = {
     ),
     "no audio": (without(AudioReceived), "audio", "nothing", "modalities"),
     "no end": (until(ResponseDone, TIMEOUT), "done", "no answer within 30 s", "--timeout"),
+    "another protocol": (
+        until(
+            SessionReady,
+            RawReceived(t_ns=6 * MS, name="hello"),
+            PeerError(t_ns=9 * MS, code="timeout", message="not open within 30 s", fatal=True),
+        ),
+        "session",
+        "not open within 30 s; only messages without a meaning here: hello",
+        "another protocol",
+    ),
+    "an untrusted certificate": (
+        until(
+            ConnectionPhase,
+            PeerError(t_ns=0, code="connect", message="TLS with h failed: x; --set ca=FILE trusts it", fatal=True),
+        ),
+        "reach",
+        "TLS with h failed",
+        "--insecure",
+    ),
+    "no HTTP": (
+        until(ResponseStarted, PeerError(t_ns=1600 * MS, code="protocol", message="no HTTP server there")),
+        "answer begun",
+        "no HTTP server there",
+        "scheme",
+    ),
+    "another path": (
+        until(ConnectionPhase, PeerError(t_ns=0, code="400", message="HTTP 400: send an offer", fatal=True)),
+        "reach",
+        "send an offer",
+        "another protocol",
+    ),
     "closed in the middle": (until(ResponseDone, CLOSED), "done", "closed by the peer (1008): policy", "end"),
 }
 
@@ -332,6 +364,49 @@ def test_a_continuous_peer_with_words_of_its_turns_has_them_checked() -> None:
 
 
 @pytest.mark.unit
+def test_a_peer_that_does_not_know_our_messages_is_another_protocols() -> None:
+    profile = Profile(continuous=True, pacing="paced", turns=("vad",), text="with_audio")
+    first = PeerError(t_ns=8 * MS, code="invalid_value", message="unknown event type 'session.start'")
+    again = PeerError(t_ns=1490 * MS, code="invalid_value", message="unknown event type 'append'")
+    answer = without(UserSpeechStopped, InputCommitted, ResponseStarted, ResponseDone, TextReceived, AudioReceived)
+    check = verdict(lambda events: plus(again)(plus(first)(answer(events))), profile=profile)
+    assert check.departure is not None
+    assert (check.departure.step, check.departure.state) == ("session", "failed")
+    assert "session.start" in check.departure.instead
+    assert "another protocol" in check.departure.hint
+    assert states(check)["close"] == "ok"
+    answered = verdict(plus(first))
+    assert answered.departure is not None
+    assert (answered.departure.step, answered.departure.state) == ("audio sent", "warn")
+
+
+@pytest.mark.unit
+def test_the_error_that_is_the_departure_did_not_stop_nothing() -> None:
+    error = PeerError(t_ns=1600 * MS, code="401", message="HTTP 401")
+    check = verdict(until(ResponseStarted, error, ConnectionClosed(t_ns=1700 * MS, by="us")))
+    assert check.departure is not None
+    assert "HTTP 401" in check.departure.instead
+    close = check.steps[-1]
+    assert (close.name, close.state, close.detail) == ("close", "ok", "by us")
+
+
+@pytest.mark.unit
+def test_a_peer_that_never_says_when_the_user_stopped_is_not_asked_for_it() -> None:
+    change = until(UserSpeechStopped, TIMEOUT)
+    check = verdict(change, profile=Profile(says_endpoint=False))
+    assert check.departure is not None
+    assert (check.departure.step, check.departure.instead) == ("answer begun", "no answer within 30 s")
+
+
+@pytest.mark.unit
+def test_rtp_has_a_clock_of_its_own() -> None:
+    events = ordinary(packets=40, ms=100, every_ms=66.7)
+    assert verdict(events=list(events), profile=Profile(pacing="paced", rtp=True)).departure is None
+    rtp = RtpReceived(t_ns=1700 * MS, ssrc=1, sequence=1, timestamp=0)
+    assert verdict(plus(rtp), events=list(events), profile=Profile(pacing="paced")).departure is None
+
+
+@pytest.mark.unit
 def test_an_upload_sets_no_session_up() -> None:
     profile = Profile(upload=True, turns=("manual",))
     change = without(SessionReady, UserSpeechStopped, InputCommitted, ConnectionClosed)
@@ -343,6 +418,18 @@ def test_an_upload_sets_no_session_up() -> None:
     check = verdict(http, mode="upload", profile=profile)
     assert check.departure is None
     assert states(check)["session"] == "skipped"
+    details = {step.name: step.detail for step in check.steps}
+    assert details["answer begun"] == "1490 ms after the upload"
+    assert details["audio"].endswith("first 1670 ms after the upload")
+
+
+@pytest.mark.unit
+def test_an_upload_that_was_never_begun_did_not_reach_the_peer() -> None:
+    error = PeerError(t_ns=9 * MS, code="connect", message="TLS failed", fatal=True)
+    phases = [ConnectionPhase(t_ns=k * MS, phase=phase) for k, phase in enumerate(("started", "dns", "tcp"))]
+    check = verdict(events=[*phases, error], mode="upload", profile=Profile(upload=True, turns=()))
+    assert check.departure is not None
+    assert check.departure.step == "reach"
 
 
 @pytest.mark.unit
