@@ -21,9 +21,10 @@ from websockets.typing import Subprotocol
 
 from connectors.agent.certificate import Certificate
 from connectors.agent.dialogue import Dialogue
+from connectors.agent.gemini import GEMINI_PATHS
 from connectors.agent.knobs import Knobs, check_knobs
 from connectors.agent.plan import Plans
-from connectors.agent.routes import MOUTHS, WS_ROUTES, find_http
+from connectors.agent.routes import HTTP_ROUTES, MOUTHS, WS_ROUTES, find_http
 from connectors.agent.rtc_call import RtcCall
 from connectors.agent.shared import Shared
 from connectors.agent.speech import BUNDLED, Library
@@ -87,8 +88,8 @@ class Agent:
             status = HTTPStatus(self._shared.knobs.refuse_with)
             return connection.respond(status, f"refused as told: {status.value} {status.phrase}\n")
         if _path(request.path) not in WS_ROUTES:
-            known = ", ".join(WS_ROUTES)
-            return connection.respond(HTTPStatus.NOT_FOUND, f"the agent serves WebSockets at {known} only\n")
+            known = ", ".join(path for path in WS_ROUTES if path not in GEMINI_PATHS)
+            return connection.respond(HTTPStatus.NOT_FOUND, f"WebSockets are at {known}, and Gemini Live's path\n")
         return None
 
     async def handle(self, connection: ServerConnection) -> None:
@@ -132,7 +133,8 @@ class Agent:
             return WebResponse(status=status.value, text=f"refused as told: {status.value} {status.phrase}\n")
         handler = find_http(request.method, request.path.rstrip("/"))
         if handler is None:
-            return WebResponse(status=404, text=f"the agent serves no {request.method} {request.path}\n")
+            posts = ", ".join(path for method, path, _ in HTTP_ROUTES if method == "POST" and not path.endswith("*"))
+            return WebResponse(status=404, text=f"no {request.method} at this path; POST is taken at {posts}\n")
         try:
             return await handler(self, request)
         except TimeoutError:

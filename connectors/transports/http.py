@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 
 import h11
 
+from connectors.transports.failures import NO_HTTP, plain
 from connectors.transports.proxy import BREATH_NS, OnPhase, open_socket
+from connectors.transports.tls import start_tls
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
 
@@ -23,6 +25,8 @@ MAX_HEAD_BYTES = 64 << 10
 """Bytes of an answer's status line and headers."""
 DRAIN_LOOK_S = 0.001
 """How often a TLS connection under back-pressure is asked whether its last bytes have left."""
+HTTP = b"HTTP/"
+"""What every answer begins with."""
 USER_AGENT = "firstpacket"
 MAX_INTERIM = 100
 """Interim answers (1xx) before an answer; a peer that sends more is not read on."""
@@ -56,6 +60,7 @@ class StampedHttp(asyncio.Protocol):
         self._drained: list[Callable[[int], None]] = []
         self._over = True
         self._interim = 0
+        self._begin = b""
 
     @property
     def idle(self) -> bool:
@@ -72,6 +77,7 @@ class StampedHttp(asyncio.Protocol):
         """Write a whole request; return the bytes that have not left yet."""
         events = (request, h11.Data(data=body), h11.EndOfMessage())
         parts = [self._wire.send(event) or b"" for event in events]
+        self._begin = b""
         self.exchange = exchange
         self.transport.write(b"".join(parts))
         return self.pending_bytes
@@ -138,13 +144,26 @@ class StampedHttp(asyncio.Protocol):
         if self.exchange is None:  # nothing was asked: a goodbye, or nonsense
             self._lose("", "", t_ns)
             return
+        self._begin = (self._begin + data)[: len(HTTP)] if len(self._begin) < len(HTTP) else self._begin
         try:
             self._wire.receive_data(data)
             while self._take(t_ns):
                 pass
         except h11.RemoteProtocolError as exc:
-            code, why = ("protocol", str(exc)) if data else ("closed", "the peer closed the connection in mid-answer")
-            self._lose(code, why, t_ns)
+            self._lose(*self._lost(exc, data), t_ns)
+
+    def _lost(self, exc: h11.RemoteProtocolError, data: bytes) -> tuple[str, str]:
+        """A code and words for an answer that cannot be read on."""
+        if not HTTP.startswith(self._begin):
+            return "protocol", NO_HTTP + self._or_tls(", or it wants")
+        if data:
+            return "protocol", str(exc)
+        if not self._begin:
+            return "closed", "the peer closed the connection without an answer" + self._or_tls(": it may want")
+        return "closed", "the peer closed the connection in mid-answer"
+
+    def _or_tls(self, words: str) -> str:
+        return f"{words} https://" if self.raw is None else ""
 
     def _take(self, t_ns: int) -> bool:
         """Hand on the parser's next event; whether there may be another."""
@@ -238,15 +257,8 @@ class HttpClient:
         except TimeoutError as exc:
             message = f"{self._host}:{self._port} did not answer within {self._timeout_s:g} s"
             raise ConnectorError(message, kind="timeout", retryable=True) from exc
-        except ssl.SSLError as exc:
-            why = getattr(exc, "verify_message", "") or exc.reason or exc
-            message = (
-                f"TLS with {self._host}:{self._port} failed: {why}; --set ca=FILE trusts a certificate of your own"
-            )
-            raise ConnectorError(message, kind="connect") from exc
         except (OSError, UnicodeError, ValueError) as exc:
-            why = getattr(exc, "strerror", "") or str(exc) or type(exc).__name__
-            raise ConnectorError(f"{self._host}:{self._port}: {why}", kind="connect", retryable=True) from exc
+            raise ConnectorError(f"{self._host}:{self._port}: {plain(exc)}", kind="connect", retryable=True) from exc
 
     def post(self, body: bytes, exchange: Exchange, headers: Mapping[str, str]) -> int:
         """Send a request now, or as soon as a connection is open again; return the bytes that have not left yet.
@@ -341,12 +353,7 @@ class HttpClient:
             raise
         # TLS is begun on a transport of its own, so that its buffer can be seen too.
         raw.set_write_buffer_limits(high=0)
-        try:
-            encrypted = await loop.start_tls(raw, connection, self._tls, server_hostname=self._host)
-        except BaseException:
-            raw.abort()
-            raise
-        assert encrypted is not None
+        encrypted = await start_tls(raw, connection, self._tls, self._host, self._port, "http")
         self._on_phase("tls", self._clock.now_ns())
         connection.raw = raw
         connection.connection_made(encrypted)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from connectors.transports.failures import plain
 from harness.core.audio import NS_PER_MS
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
@@ -114,14 +115,12 @@ async def open_socket(host: str, port: int, *, secure: bool, clock: Clock, on_ph
     try:
         sock = await _connect(proxy.host, proxy.port, clock, on_phase)
     except OSError as exc:
-        why = exc.strerror or str(exc) or type(exc).__name__
-        raise ConnectorError(f"{via} cannot be reached: {why}", kind="connect", retryable=True) from exc
+        raise ConnectorError(f"{via} cannot be reached: {plain(exc)}", kind="connect", retryable=True) from exc
     try:
         await _tunnel(sock, proxy, host, port, via)
     except OSError as exc:
         sock.close()
-        why = exc.strerror or str(exc) or type(exc).__name__
-        raise ConnectorError(f"{via}: {why}", kind="connect", retryable=True) from exc
+        raise ConnectorError(f"{via}: {plain(exc)}", kind="connect", retryable=True) from exc
     except BaseException:
         sock.close()
         raise
@@ -192,10 +191,11 @@ async def _tunnel(sock: socket.socket, proxy: Proxy, host: str, port: int, via: 
     if status is None or (200 <= int(status[1]) < 300 and rest):
         raise ConnectorError(f"{via} did not answer as an HTTP proxy does", kind="connect")
     if not 200 <= int(status[1]) < 300:
-        raise _refused(int(status[1]), via, target)
+        raise tunnel_refused(int(status[1]), via, target)
 
 
-def _refused(status: int, via: str, target: str) -> ConnectorError:
+def tunnel_refused(status: int, via: str, target: str) -> ConnectorError:
+    """The proxy `via` answered CONNECT with an HTTP status that is no success."""
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         hint = "it wants a name and a password, in the environment's proxy URL"
     else:

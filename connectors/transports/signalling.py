@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from connectors.secret import Secret
-from connectors.transports.proxy import OnPhase, Proxy, find_proxy
+from connectors.transports.failures import NO_HTTP, plain
+from connectors.transports.proxy import OnPhase, Proxy, find_proxy, tunnel_refused
+from connectors.transports.tls import tls_failed
 from harness.core.clock import Clock
 from harness.core.errors import ConnectorError
 from harness.core.retry import read_retry_after
@@ -80,9 +82,13 @@ async def request(
         raise ConnectorError(
             f"{host}:{port} did not answer within {timeout_s:g} s", kind="timeout", retryable=True
         ) from exc
+    except aiohttp.ClientHttpProxyError as exc:
+        via = f"the proxy {proxy.host}:{proxy.port}" if proxy else "the proxy"
+        raise tunnel_refused(exc.status, via, f"{host}:{port}") from exc
     except (aiohttp.ClientError, OSError, ValueError) as exc:
-        why = hidden.scrub(_plain(exc))
-        raise ConnectorError(f"{host}:{port}: {why}", kind="connect", retryable=True) from exc
+        why = hidden.scrub(_why(exc, f"{host}:{port}", proxy, secure))
+        retryable = not isinstance(exc, aiohttp.ClientSSLError)
+        raise ConnectorError(why, kind="connect", retryable=retryable) from exc
     if not 200 <= status < 300:
         raise hidden.scrubbed(_refused(host, Reply(status, said, body)))
     return Reply(status, said, body)
@@ -129,10 +135,16 @@ def _refused(host: str, reply: Reply) -> ConnectorError:
     )
 
 
-def _plain(exc: BaseException) -> str:
-    cause = getattr(exc, "os_error", exc)
-    if isinstance(cause, ConnectionRefusedError):
-        return "connection refused, nothing listens there"
-    if isinstance(exc, aiohttp.ClientConnectorCertificateError):
-        return f"TLS failed: {exc.certificate_error}; --set ca=FILE trusts a certificate of your own"
-    return " ".join((getattr(cause, "strerror", None) or str(exc)).split()) or type(exc).__name__
+def _why(exc: BaseException, peer: str, proxy: Proxy | None, secure: bool) -> str:
+    """Why the request to `peer` (HOST:PORT) has no reply, in aiohttp's kinds of errors."""
+    if isinstance(exc, aiohttp.ClientProxyConnectionError) and proxy is not None:
+        return f"the proxy {proxy.host}:{proxy.port} cannot be reached: {plain(exc.os_error)}"
+    if isinstance(exc, aiohttp.ClientConnectorCertificateError) and isinstance(exc.certificate_error, OSError):
+        return f"TLS with {peer} failed: {tls_failed(exc.certificate_error, 'http')}"
+    if isinstance(exc, aiohttp.ClientConnectorError):
+        cause = exc.os_error
+        broken = secure and isinstance(cause, ssl.SSLError | ConnectionResetError)
+        return f"TLS with {peer} failed: {tls_failed(cause, 'http')}" if broken else f"{peer}: {plain(cause)}"
+    if isinstance(exc, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError):
+        return f"{peer}: {NO_HTTP}" + ("" if secure else ", or it wants https://")
+    return f"{peer}: {plain(exc)}"

@@ -23,7 +23,9 @@ from websockets.protocol import Event as WireEvent
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
+from connectors.transports.failures import plain
 from connectors.transports.proxy import BREATH_NS, OnPhase, open_socket
+from connectors.transports.tls import start_tls
 from harness.core.clock import Clock
 from harness.core.errors import ConfigError, ConnectorError
 from harness.core.events import ClosedBy
@@ -271,7 +273,7 @@ async def open_websocket(
             on_phase("started", clock.now_ns())
             opened = await open_socket(host, port, secure=secure, clock=clock, on_phase=on_phase)
             try:
-                await _connect(connection, opened.sock, host, context)
+                await _connect(connection, opened.sock, host, port, context)
             except BaseException:
                 opened.sock.close()
                 raise
@@ -289,18 +291,13 @@ async def open_websocket(
         raise ConfigError(f"{url}: not a WebSocket URL") from exc
     except InvalidStatus as exc:
         raise _refused(host, exc) from exc
-    except ssl.SSLError as exc:
-        why = getattr(exc, "verify_message", "") or exc.reason or exc
-        raise ConnectorError(
-            f"TLS with {host}:{port} failed: {why}; --set ca=FILE trusts a certificate of your own", kind="connect"
-        ) from exc
     except (OSError, InvalidHandshake, EOFError, UnicodeError, ValueError) as exc:
         raise ConnectorError(f"{host}:{port}: {_plain(exc)}", kind="connect", retryable=True) from exc
     return WebSocketTransport(connection, on_rtt, opened.proxy)
 
 
 async def _connect(
-    connection: StampedConnection, sock: socket.socket, host: str, context: ssl.SSLContext | None
+    connection: StampedConnection, sock: socket.socket, host: str, port: int, context: ssl.SSLContext | None
 ) -> None:
     """Put the connection on the socket. TLS is begun on a transport of its own, so that its buffer can be seen too."""
     loop = asyncio.get_running_loop()
@@ -309,12 +306,7 @@ async def _connect(
         return
     raw, _ = await loop.create_connection(asyncio.Protocol, sock=sock)
     raw.set_write_buffer_limits(high=0)
-    try:
-        encrypted = await loop.start_tls(raw, connection, context, server_hostname=host)
-    except BaseException:
-        raw.abort()
-        raise
-    assert encrypted is not None
+    encrypted = await start_tls(raw, connection, context, host, port, "ws")
     connection.raw = raw
     connection.connection_made(encrypted)
 
@@ -340,7 +332,4 @@ def _refused(host: str, exc: InvalidStatus) -> ConnectorError:
 
 
 def _plain(exc: BaseException) -> str:
-    if isinstance(exc, ConnectionRefusedError):
-        return "connection refused, nothing listens there"
-    text = " ".join((getattr(exc, "strerror", None) or str(exc)).split()) or type(exc).__name__
-    return text + ("; no WebSocket server there, or it wants wss://" if isinstance(exc, InvalidMessage) else "")
+    return plain(exc) + ("; no WebSocket server there, or it wants wss://" if isinstance(exc, InvalidMessage) else "")

@@ -53,3 +53,20 @@ def test_a_refusing_agent_refuses_both(echo: None) -> None:
                 assert answer.status == 429
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("post", [False, True])
+def test_a_wrong_path_is_told_the_right_ones_in_few_words(post: bool) -> None:
+    async def main() -> str:
+        async with serve(Knobs()) as agent:
+            url = agent.url.removesuffix("/v1/realtime") + "/nothing"
+            if post:
+                async with aiohttp.ClientSession() as session, session.post(url.replace("ws", "http", 1)) as answer:
+                    return await answer.text()
+            with pytest.raises(websockets.InvalidStatus) as caught:
+                await websockets.connect(url)
+            return (caught.value.response.body or b"").decode()
+
+    said = asyncio.run(main())
+    assert len(said) < 150
+    assert ("/v1/chat/completions" if post else "/v1/live/sessions, and Gemini Live's") in said
