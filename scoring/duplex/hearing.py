@@ -16,11 +16,13 @@ from harness.core.session.reader import Session
 from harness.engines.vad import THRESHOLD, vad_name
 from scoring.duplex.agent_speech import WINDOW_MS, agent_spans, heard_pieces, is_silent
 from scoring.duplex.spans import Conversation, Span, UserSpan, Utterance, clip, merge
-from scoring.timing.listener import JOIN_NS
 from scoring.timing.recording import Recording
 from scoring.timing.response import Response
 from scoring.timing.timeline import Instant
 
+HOLD_NS = 2_000 * NS_PER_MS
+"""Silence that a peer sends inside a response is a pause below this: between the sentences of the bundled answers lie
+up to 1.12 s, and a listener who waits for the next one is still listening."""
 STUMBLE_NS = 200 * NS_PER_MS
 """A flush whose response is heard on within this is no stop; shorter than the pauses at which people take turns."""
 FRAGMENT_NS = 64 * NS_PER_MS
@@ -121,7 +123,7 @@ def _wire(responses: Sequence[Response]) -> tuple[Span, ...]:
 
 def _utterances(recording: Recording, spans: Sequence[Span], end_ns: int) -> tuple[Utterance, ...]:
     """What a turn peer says, by response: parted by flushes that dropped something and were followed by 200 ms without
-    the next packet, and by 600 ms of silence that the peer sent; a stall parts nothing."""
+    the next packet, and by 2 s of silence that the peer sent; a stall parts nothing."""
     flushes = _cutting(recording)
     found: list[Utterance] = []
     for response in recording.responses:
@@ -134,6 +136,8 @@ def _utterances(recording: Recording, spans: Sequence[Span], end_ns: int) -> tup
             epoch = bisect_right(flushes, played[-1].packet.arrival_ns)
             if epoch < len(flushes) and _dropped_sound(played, flushes[epoch], recording.session.agent):
                 stop_ns, natural = max(stop_ns, min(flushes[epoch], end_ns)), False
+            elif _sound_after(played, end_ns, recording.session.agent):
+                stop_ns = end_ns
             found += [Utterance(piece.start_ns, piece.end_ns) for piece in pieces[:-1]]
             found.append(Utterance(pieces[-1].start_ns, stop_ns, natural=None if stop_ns >= end_ns else natural))
     return tuple(sorted(found, key=lambda utterance: (utterance.start_ns, utterance.end_ns)))
@@ -180,7 +184,7 @@ def _fragments(spans: Sequence[Span], played: Sequence[Played]) -> list[Span]:
 def _joined(fragments: Sequence[Span], played: Sequence[Played]) -> list[Span]:
     found: list[Span] = []
     for span in fragments:
-        if found and _sent_silence_ns(found[-1].end_ns, span.start_ns, played) < JOIN_NS:
+        if found and _sent_silence_ns(found[-1].end_ns, span.start_ns, played) < HOLD_NS:
             found[-1] = Span(found[-1].start_ns, max(found[-1].end_ns, span.end_ns))
         else:
             found.append(span)
@@ -206,3 +210,13 @@ def _dropped_sound(played: Sequence[Played], flush_ns: int, agent: Int16) -> boo
         if p.end_ns < p.instant_of(_after(p)) and p.end_ns >= flush_ns
     ]
     return bool(dropped) and not is_silent(np.concatenate(dropped), played[0].packet.rate_hz)
+
+
+def _sound_after(played: Sequence[Played], end_ns: int, agent: Int16) -> bool:
+    """Whether more than silence of these packets plays after listening has ended."""
+    later = [
+        agent[p.packet.sample_start + max(0, ns_to_samples(end_ns - p.start_ns, p.packet.rate_hz)) : _after(p)]
+        for p in played
+        if p.end_ns > end_ns
+    ]
+    return bool(later) and not is_silent(np.concatenate(later), played[0].packet.rate_hz)

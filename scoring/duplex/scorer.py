@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from harness.core.audio import NS_PER_MS
 from harness.core.events import ScenarioEvent
 from harness.core.run_directory import RunDirectory
 from harness.core.scorer import Scored
@@ -14,7 +15,7 @@ from harness.core.session.reader import Session
 from harness.engines.vad import THRESHOLD
 from scoring.duplex import agent_speech
 from scoring.duplex.floor import Floor, Parameters
-from scoring.duplex.hearing import hear
+from scoring.duplex.hearing import HOLD_NS, STUMBLE_NS, hear
 from scoring.duplex.metrics import METRICS
 from scoring.duplex.panel import offsets, panel
 from scoring.duplex.rows import ROLES, roles, session_rows
@@ -82,6 +83,8 @@ class DuplexScorer:
                 **msgspec.to_builtins(self._parameters),
                 "vad": ", ".join(sorted(engines)) or None,
                 "vad_threshold": self._threshold,
+                "hold_ms": HOLD_NS // NS_PER_MS,
+                "stumble_ms": STUMBLE_NS // NS_PER_MS,
                 "energy_floor_db": agent_speech.FLOOR_DB,
                 "energy_below_loudest_db": agent_speech.BELOW_LOUDEST_DB,
                 "energy_window_ms": agent_speech.WINDOW_MS,

@@ -124,13 +124,15 @@ def test_a_peer_that_talks_on_through_a_flush_does_not_stop(tmp_path: Path) -> N
     assert natural is True
 
 
-def test_a_stall_does_not_end_an_utterance_and_sent_silence_does(tmp_path: Path) -> None:
+def test_neither_a_stall_nor_a_pause_ends_an_utterance_and_long_silence_does(tmp_path: Path) -> None:
     first, second = speech()[:RATE], speech(1)[:RATE]
     stalled = talk().begin(1000).audio(1000, first).audio(3500, second).done(3501).heard_stop(9000)
     ((start_ms, end_ms, _),) = utterances(spoken(tmp_path / "a", stalled))
     assert (start_ms, end_ms) == (pytest.approx(1000, abs=WINDOW_MS), pytest.approx(4500, abs=100))
-    paused = talk().begin(1000).audio(1000, np.concatenate([first, silence(1500), second])).done(1001)
-    assert len(utterances(spoken(tmp_path / "b", paused.until(9000)))) == 2
+    for name, pause_ms, count in (("b", 1500, 1), ("c", 2300, 2)):
+        paused = talk().begin(1000).audio(1000, np.concatenate([first, silence(pause_ms), second])).done(1001)
+        found = utterances(spoken(tmp_path / name, paused.until(9000)))
+        assert (len(found), found[-1][2]) == (count, True)
 
 
 def test_two_responses_are_two_utterances(tmp_path: Path) -> None:
@@ -153,6 +155,13 @@ def test_speech_at_the_end_of_the_session_is_censored(tmp_path: Path) -> None:
     assert ms(conversation.end_ns) == pytest.approx(2980, abs=0.1)
     assert row["stop_ms"] is None
     assert row["censored"]["stop_ms"] == pytest.approx(480, abs=0.1)
+
+
+def test_a_pause_at_the_end_of_the_session_is_no_end_when_sound_is_yet_to_come(tmp_path: Path) -> None:
+    sound = np.concatenate([speech()[:RATE], silence(1000), speech(1)[:RATE]])
+    script = talk().event("a", 500, 800).begin(1000).audio(1000, sound).done(1001).event("b", 1500, 1900)
+    (utterance,) = utterances(spoken(tmp_path, script.until(2600)))
+    assert utterance[1:] == (2600.0, None)
 
 
 def test_a_continuous_peer_is_known_by_its_sound_only(tmp_path: Path) -> None:
