@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,25 +11,41 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.report.failure import plain
-from harness.report.figure import DASH, Figure, figures
+from harness.report.figure import DASH, Figure, figures, run_rtfs
 from harness.report.grid import natural_width, plain_table
 from harness.report.overview import overview
 
 COMPARED = ("first_audible_ms", "first_packet_ms", "ttft_ms", "endpoint_ms", "rtf")
+CLOCKS = ("turn mode", "anchor of rtf")
+"""Rows below the figures that say by which clocks they were taken; the second only below an RTF."""
 LEAST_LABEL = 12
 """Narrowest that a column gets for the sake of its peer's name; longer names go on below themselves."""
 
-Peer = tuple[str, dict[str, Figure]]
+STARTS = {
+    "upload": "when the last byte of the whole query had left",
+    "manual": "at the commit",
+    "vad": "when the packet with the last of the speech had left",
+}
+"""By turn mode: where `first_packet_ms` and `ttft_ms` start."""
+
+
+class Peer(NamedTuple):
+    """A column. mode: who ends its turns; anchors: what its RTF counts from."""
+
+    label: str
+    found: dict[str, Figure]
+    mode: str
+    anchors: tuple[str, ...]
 
 
 def print_comparison(console: Console, summaries: list[tuple[str, dict[str, Any]]]) -> None:
-    """Print p50 and its 95 % interval of each peer, then each peer's turns by status.
+    """Print p50 and its 95 % interval of each peer with the clocks they were taken by, then its turns by status.
 
     summaries: (label, `summary.json`), in the order to show. Peers without room beside the others follow in a table
-    of their own.
+    of their own. Rows in which peers have different clocks are named.
     """
-    peers = [(plain(label), _figures(summary)) for label, summary in summaries]
-    names = [name for name in COMPARED if any(name in found for _, found in peers)]
+    peers = [_peer(label, summary) for label, summary in summaries]
+    names = [name for name in COMPARED if any(name in peer.found for peer in peers)]
     if names:
         console.print(Text("Side by side: p50 and its 95 % interval", style="bold"))
     rest = peers if names else []
@@ -39,8 +55,30 @@ def print_comparison(console: Console, summaries: list[tuple[str, dict[str, Any]
         rest = rest[count:]
         if rest:
             console.print()
+    for line in _apart(peers):
+        console.print(Text(f"Not comparable: {line}", style="yellow", overflow="fold"))
     for label, summary in summaries:
         _print_statuses(console, plain(label), summary)
+
+
+def _peer(label: str, summary: dict[str, Any]) -> Peer:
+    anchors = tuple(plain(rtf.anchor) for rtf in run_rtfs(summary))
+    return Peer(plain(label), _figures(summary), plain(str(summary.get("mode") or "")), anchors)
+
+
+def _apart(peers: Sequence[Peer]) -> list[str]:
+    """For rows whose figures were taken by different clocks: which, and what each starts from."""
+    lines = []
+    timed = [peer for peer in peers if "first_packet_ms" in peer.found or "ttft_ms" in peer.found]
+    modes = list(dict.fromkeys(peer.mode for peer in timed if peer.mode))
+    if len(modes) > 1:
+        starts = "; ".join(f"{mode}: {STARTS[mode]}" if mode in STARTS else mode for mode in modes)
+        lines.append(f"first_packet_ms and ttft_ms start in different places ({starts}).")
+    anchors = dict.fromkeys(peer.anchors for peer in peers if "rtf" in peer.found and peer.anchors)
+    if len(anchors) > 1 or any(len(several) > 1 for several in anchors):
+        names = dict.fromkeys(name for several in anchors for name in several)
+        lines.append(f"rtf counts from different anchors ({', '.join(names)}).")
+    return lines
 
 
 def _figures(summary: dict[str, Any]) -> dict[str, Figure]:
@@ -59,20 +97,26 @@ def _widest(console: Console, names: Sequence[str], peers: Sequence[Peer]) -> tu
 
 
 def _table(console: Console, names: Sequence[str], peers: Sequence[Peer], joint: str) -> Table:
-    cells = [[_cell(found.get(name), joint) for name in names] for _, found in peers]
+    cells = [[_cell(peer.found.get(name), joint) for name in names] + _clocks(peer, names) for peer in peers]
+    rows = [*names, *CLOCKS[: 1 + ("rtf" in names)]]
     widths = [max([LEAST_LABEL, *(cell_len(line) for cell in column for line in cell.split("\n"))]) for column in cells]
-    spare = console.width - max(map(len, names)) - sum(width + 2 for width in widths)
-    for index, (label, _) in enumerate(peers):
-        more = min(max(0, spare), max(0, cell_len(label) - widths[index]))
+    spare = console.width - max(map(len, rows)) - sum(width + 2 for width in widths)
+    for index, peer in enumerate(peers):
+        more = min(max(0, spare), max(0, cell_len(peer.label) - widths[index]))
         widths[index] += more
         spare -= more
     table = plain_table()
     table.add_column("metric", no_wrap=True)
-    for (label, _), width in zip(peers, widths, strict=True):
-        table.add_column(_broken(label, width), justify="right", width=width, overflow="fold")
-    for index, name in enumerate(names):
+    for peer, width in zip(peers, widths, strict=True):
+        table.add_column(_broken(peer.label, width), justify="right", width=width, overflow="fold")
+    for index, name in enumerate(rows):
         table.add_row(name, *(Text(column[index]) for column in cells))
     return table
+
+
+def _clocks(peer: Peer, names: Sequence[str]) -> list[str]:
+    """Its cells in the rows `CLOCKS`."""
+    return [peer.mode or DASH, ",\n".join(peer.anchors) or DASH][: 1 + ("rtf" in names)]
 
 
 def _cell(figure: Figure | None, joint: str) -> str:

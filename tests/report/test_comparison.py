@@ -78,6 +78,39 @@ def test_what_a_peer_lacks_is_a_dash_and_what_all_lack_is_no_row() -> None:
     assert "rtf" not in text
 
 
+def clocked(think_ms: float, mode: str, *anchors: str) -> dict[str, Any]:
+    entry = {"n": 8, "rtf": 0.2, "mean_of_ratios": 0.2, "generation_s": 1.0, "response_s": 5.0}
+    return peer(think_ms) | {"mode": mode, "rtf_by_anchor": dict.fromkeys(anchors, entry)}
+
+
+def test_the_clocks_stand_below_the_figures_and_other_ones_are_named() -> None:
+    text = shown([("chat", clocked(400, "upload", "upload")), ("openai", clocked(900, "vad", "endpoint"))], 100)
+    lines = [line.split() for line in text.splitlines()]
+    assert ["turn", "mode", "upload", "vad"] in lines
+    assert ["anchor", "of", "rtf", "upload", "endpoint"] in lines
+    whole = " ".join(text.split())
+    assert "Not comparable: first_packet_ms and ttft_ms start in different places (upload: when the last byte" in whole
+    assert "Not comparable: rtf counts from different anchors (upload, endpoint)." in whole
+
+
+def test_figures_by_one_clock_are_compared_without_a_word() -> None:
+    text = shown([("a", clocked(400, "vad", "endpoint")), ("b", clocked(900, "vad", "endpoint"))])
+    assert "Not comparable" not in text
+    assert ["turn", "mode", "vad", "vad"] in [line.split() for line in text.splitlines()]
+
+
+def test_one_clock_of_rtf_may_differ_alone() -> None:
+    text = shown([("gemini", clocked(400, "vad", "speech_sent")), ("openai", clocked(900, "vad", "endpoint"))], 60)
+    assert "rtf counts from different anchors (speech_sent, endpoint)" in " ".join(text.split())
+    assert "start in different places" not in text
+
+
+def test_a_peer_with_two_anchors_is_not_comparable_even_with_its_like() -> None:
+    mixed = clocked(400, "vad", "endpoint", "speech_sent")
+    text = shown([("a", mixed), ("b", mixed)], 60)
+    assert "rtf counts from different anchors (endpoint, speech_sent)" in " ".join(text.split())
+
+
 def test_few_turns_have_no_interval() -> None:
     line = next(line for line in shown([("a", peer(400, 2)), ("b", peer(500, 2))]).splitlines() if "ttft" in line)
     assert "(" not in line
