@@ -24,7 +24,11 @@ T = TypeVar("T")
 EffectKind = Literal["vocal_tic", "non_directed", "burst_noise", "muffling"]
 _SPEECH_KINDS = {"turn": "generate_message", "backchannel": BACKCHANNEL}
 """Kinds of user spans that are speech to tau-voice, with the action that their first tick carries."""
-_EFFECT_KINDS: dict[str, EffectKind] = {"tic": "vocal_tic", "other_speaker": "non_directed"}
+_EFFECT_KINDS: dict[str, EffectKind] = {
+    "tic": "vocal_tic",
+    "non_directed": "non_directed",
+    "other_speaker": "non_directed",
+}
 """Kinds that are effects to it; any other sound counts as `burst_noise`, which no figure looks at."""
 
 

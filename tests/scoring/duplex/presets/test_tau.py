@@ -11,6 +11,8 @@ import pytest
 
 from harness.core.errors import ConfigError, SessionFormatError
 from harness.core.scorer import Unscored
+from scoring.duplex.presets import tau
+from scoring.duplex.presets.material import Material
 from scoring.duplex.presets.tau_panel import Panel, events_of, panel_of
 from scoring.duplex.presets.tau_ticks import Effect, Tick, Trajectory, quantised, read_trajectories
 from scoring.duplex.spans import Conversation, Span, UserSpan
@@ -170,6 +172,7 @@ def test_a_conversation_in_ticks() -> None:
             UserSpan(at(999), at(1001), kind="backchannel"),
             UserSpan(at(1300), at(1700), kind="other_speaker", event="tv"),
             UserSpan(at(1500), at(1600), kind="noise", event="dog"),
+            UserSpan(at(1600), at(1610), kind="non_directed", event="aside"),
         ),
         agent=(Span(at(601), at(1200)), Span(at(1800), at(2400))),
         end_ns=at(1901),
@@ -182,6 +185,7 @@ def test_a_conversation_in_ticks() -> None:
         2: (Effect("vocal_tic", "cough"),),
         6: (Effect("non_directed", "tv"),),
         7: (Effect("burst_noise", "dog"),),
+        8: (Effect("non_directed", "aside"),),
     }
 
 
@@ -222,3 +226,37 @@ def test_what_is_no_trajectory_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[" * 100_000)
     with pytest.raises(SessionFormatError, match="no tau-voice trajectory"):
         read_trajectories(tmp_path / "x.json")
+
+
+def test_the_preset_on_conversations() -> None:
+    def at(ms: float) -> int:
+        return 7 + round(ms * MS)
+
+    def said(user: list[tuple[int, int]], agent: list[tuple[int, int]], end_ms: int) -> Conversation:
+        return conversation(
+            user=tuple(UserSpan(at(a), at(b)) for a, b in user),
+            agent=tuple(Span(at(a), at(b)) for a, b in agent),
+            end_ns=at(end_ms),
+        )
+
+    # Ten times: the user ends at 990 (tick 4 counts whole: 1000), the agent starts at 1590 (its tick begins at 1400).
+    ten = said(
+        [(2000 * i, 2000 * i + 990) for i in range(10)], [(2000 * i + 1590, 2000 * i + 1790) for i in range(10)], 20_000
+    )
+    found = tau.PRESET.measure(Material(conversation=ten, name="a"))
+    assert found.figures["R_R"] == 1.0
+    assert found.figures["L_R_s"] == pytest.approx(0.4)  # 600 ms in truth
+    assert (found.n["L_R_s"], found.figures["I_A"]) == (10, 0.0)
+    first = next(value for value in found.values if value.figure == "L_R_s")
+    assert (first.session, first.at_ns, first.value) == ("a", at(1000), pytest.approx(0.4))
+    # Answers inside the user's last tick: ten interruptions by the agent, and nothing that was answered.
+    fast = said(
+        [(2000 * i, 2000 * i + 850) for i in range(10)], [(2000 * i + 900, 2000 * i + 1790) for i in range(10)], 20_000
+    )
+    counted = tau.PRESET.measure(Material(conversation=fast, name="b"))
+    assert counted.figures["L_R_s"] == Unscored(reason="nothing of the kind happened")
+    assert sum(value.figure == "I_A" for value in counted.values) == 10
+    both = tau.PRESET.measure(Material(conversation=ten, name="a"), Material(conversation=fast, name="b"))
+    assert both.figures["I_A"] == 1.0
+    absent = tau.PRESET.measure(Material(name="c"))
+    assert absent.figures["R_R"] == Unscored(reason="the session has no conversation")

@@ -1,0 +1,73 @@
+"""What a preset may look at: one recording, its conversation, the words and the Silero spans of its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from harness.core.scorer import Unscored
+from scoring.duplex.presets.voices import Voices, voices_of
+from scoring.duplex.presets.words import NO_WORDS, Words
+from scoring.duplex.spans import Conversation, Span, UserSpan
+from scoring.timing.anchors import Anchors
+from scoring.timing.recording import Recording
+from scoring.timing.turn import Turn, turns_of
+
+NO_SESSION = Unscored(reason="there is no session, only a conversation")
+NO_CONVERSATION = Unscored(reason="the session has no conversation")
+
+
+class Material:
+    """One recording, read-only; each property is computed on first use.
+
+    recording: the session. conversation: its spans as heard. words: of the agent as heard. voices: Silero's spans,
+    computed from the session where not given. backchannels: when people backchannel,
+    as weights over a turn (for `fdb`).
+    """
+
+    def __init__(
+        self,
+        *,
+        recording: Recording | None = None,
+        conversation: Conversation | None = None,
+        words: Words | Unscored = NO_WORDS,
+        voices: Voices | None = None,
+        backchannels: Sequence[float] = (),
+        name: str = "",
+    ) -> None:
+        self.recording = recording
+        self.conversation = conversation
+        self.words = words
+        self.backchannels = tuple(backchannels)
+        self.name = name or (recording.session.header.session if recording is not None else "")
+        self._voices = voices
+
+    @cached_property
+    def turns(self) -> list[tuple[Turn, Anchors]]:
+        """The session's turns with their anchors; none where there is no session."""
+        if self.recording is None:
+            return []
+        return [(turn, Anchors(turn)) for turn in turns_of(self.recording)]
+
+    @cached_property
+    def user_turns(self) -> tuple[UserSpan, ...]:
+        """The user's turns that ask for the agent, in order: spans of kind `turn` that it should not sit out."""
+        if self.conversation is None:
+            return ()
+        turns = [
+            s for s in self.conversation.user if s.kind == "turn" and s.expect not in ("stay_silent", "keep_talking")
+        ]
+        return tuple(sorted(turns, key=lambda span: span.start_ns))
+
+    @cached_property
+    def voices(self) -> Voices | Unscored:
+        """Silero's own spans of both channels; those of the conversation where there is no audio to look at."""
+        if self._voices is not None:
+            return self._voices
+        if self.recording is not None:
+            return voices_of(self.recording)
+        if self.conversation is None:
+            return NO_SESSION
+        user = tuple(Span(span.start_ns, span.end_ns) for span in self.conversation.user)
+        name = "spans of the conversation"
+        return Voices(user=user, agent=self.conversation.agent, origin_ns=self.conversation.begin_ns, detector=name)
