@@ -48,7 +48,8 @@ _BY_CODE = {
 }
 _BY_STEP = {
     "reach": "check the address, HTTPS_PROXY and NO_PROXY, and for your own certificate --set ca=FILE",
-    "session": "another protocol or dialect may be spoken there: see `firstpacket peers`; check --model {model}",
+    "session": "another protocol or dialect may be spoken there: see `firstpacket peers`; check --model {model}; "
+    "--timeout waits longer",
     "configured": "a setting may be refused: leave --voice, --instructions and --set away, or try another dialect",
     "audio sent": "the peer ended the session or stopped reading while the query was being said",
     "end of speech heard": "the peer's VAD found no end: {other_turn}a longer silence may be needed",
@@ -77,6 +78,8 @@ def hint_for(step: str, error: PeerError | None, header: Header, *, understood: 
         return "the account's rate limit is reached: wait, or raise it"
     if not understood or (is_foreign(message) and step != "commit confirmed"):
         return _OTHER_PROTOCOL
+    if step == "session" and code == "timeout":  # we were let in: no firewall stands between
+        code = ""
     worded = (hint for words, hint in _BY_WORDS if code in _OWN_CODES and re.search(words, message))
     template = next(worded, "") or _BY_CODE.get(code) or _BY_STEP.get(step, "")
     return template.format(

@@ -153,7 +153,7 @@ FAILED: dict[str, tuple[Change, str, str, str]] = {
         until(SessionReady, PeerError(t_ns=9 * MS, code="timeout", message="not open within 30 s", fatal=True)),
         "session",
         "not open within 30 s",
-        "--timeout",
+        "another protocol or dialect may be spoken there",
     ),
     "another dialect": (
         until(SessionReady, RawReceived(t_ns=6 * MS, name="hello"), RawReceived(t_ns=7 * MS, name="hello")),
