@@ -199,12 +199,19 @@ def test_a_turn_gives_the_same_events_in_the_same_order(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_sessions_follow_each_other(name: str) -> None:
     async def body(peer: Peer) -> None:
-        for _ in range(2):
-            talk = Talk()
+        talks, ended = [Talk(), Talk()], []
+        for talk in talks:
             async with AsyncExitStack() as stack:
                 connection, _ = await ask(peer, talk, stack)
                 await answered(peer, talk)
             await connection.close()
+            ended.append(len(talk.events))
+            assert talk.audible()
+            assert not talk.of(PeerError)
+            assert [event.phase for event in talk.of(ConnectionPhase)][-2:] == ["ready", "configured"]
+            assert [event.by for event in talk.of(ConnectionClosed)] == ["us"]
+        assert [len(talk.events) for talk in talks] == ended  # a session hears nothing of the next one
+        assert talks[0].events[-1].t_ns <= talks[1].events[0].t_ns
 
     held(name, body)
 

@@ -490,8 +490,11 @@ def test_a_request_whose_head_never_ends_is_dropped(monkeypatch: pytest.MonkeyPa
         async with agent_with(**QUICK) as agent:
             reader, writer = await asyncio.open_connection("127.0.0.1", int(agent.url.split(":")[2].split("/")[0]))
             writer.write(begun)
-            await _until_closed(reader)
+            assert await _until_closed(reader) == b""
             writer.close()
+            assert not agent.truth.records("open", "append")
+            async with aiohttp.ClientSession() as session, session.get(base_of(agent)) as answer:
+                assert answer.status == 404  # whoever ends a head is still heard
 
     asyncio.run(main())
 

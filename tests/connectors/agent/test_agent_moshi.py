@@ -180,6 +180,10 @@ def test_odd_messages_are_ignored(data: bytes) -> None:
             await talk.ws.send("text")
             await talk.say(silence(0.16))
             await talk.frames(1)
+            await talk.echo()
+            assert [message[0] for message in talk.messages] == [0, 1]
+            assert talk.truth("append")[-1]["end_sample"] == 2 * 1_920
+            assert not talk.truth("speech_start", "close")
 
     asyncio.run(main())
 

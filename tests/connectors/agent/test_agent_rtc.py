@@ -40,6 +40,11 @@ class Voice(MediaStreamTrack):
         self._began: float | None = None
         self.hold = asyncio.Event()
 
+    @property
+    def sent(self) -> int:
+        """Samples that have gone out as packets."""
+        return self._at
+
     def say_again(self) -> None:
         """The same speech once more, from now on."""
         silence = np.zeros(self._at - len(self._samples), np.int16)
@@ -175,6 +180,8 @@ def test_a_manual_turn_with_the_settings_in_the_offer() -> None:
             caller.send("response.cancel")
             caller.send("output_audio_buffer.clear")
             await caller.until("output_audio_buffer.cleared")
+            assert "output_audio_buffer.stopped" not in caller.types()
+            assert [each["source"] for each in agent.truth.records("endpoint")] == ["commit"]
 
     asyncio.run(main())
 
@@ -275,6 +282,8 @@ def test_a_multipart_body_that_is_none_is_refused_in_words(kind: str, body: byte
             base = agent.url.replace("ws", "http", 1).removesuffix("/v1/realtime")
             async with http.post(base + "/v1/realtime/calls", data=body, headers={"Content-Type": kind}) as answer:
                 assert answer.status == 400
+                assert (await answer.json())["error"]["message"]
+            assert agent.calls == {}
 
     asyncio.run(main())
 
@@ -306,6 +315,12 @@ def test_a_caller_who_sends_no_more_packets_is_heard_as_silence() -> None:
             await caller.until("session.created")
             caller.voice.hold.set()
             await caller.until("output_audio_buffer.stopped")
+            sent = caller.voice.sent
+            (endpoint,) = agent.truth.records("endpoint")
+            assert endpoint["source"] == "silero"
+            assert endpoint["received_samples"] > sent  # more than ever came: the silence behind it
+            writes = [each for each in agent.truth.records("write") if each["kind"] == "audio"]
+            assert sum(each["samples"] for each in writes) == round(0.3 * RATE_HZ)
 
     asyncio.run(main())
 
