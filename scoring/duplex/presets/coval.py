@@ -18,7 +18,7 @@ import numpy as np
 from harness.core.audibility import first_audible_sample
 from harness.core.audio import NS_PER_MS, samples_to_ns
 from harness.core.scorer import Unscored
-from scoring.duplex.presets.material import NO_SESSION, Material
+from scoring.duplex.presets.material import Material
 from scoring.duplex.presets.preset import Figure, Measured, Preset, Tally
 from scoring.timing.anchors import Anchors
 from scoring.timing.timeline import Instant
@@ -30,8 +30,9 @@ FIGURES = ("latency_ms",)
 def compute(materials: Sequence[Material]) -> Measured:
     tally = Tally(FIGURES)
     for material in materials:
-        if material.recording is None:
-            tally.add("latency_ms", NO_SESSION, material=material)
+        if material.unstamped is not None:
+            tally.add("latency_ms", material.unstamped, material=material)
+            continue
         for turn, anchors in material.turns:
             tally.add("latency_ms", _latency_ms(turn, anchors), material=material, event=turn.query)
     return tally.measured()

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from harness.core.audio import NS_PER_MS
 from harness.core.events import ResponseStarted
 from harness.core.scorer import Unscored
-from scoring.duplex.presets.material import NO_SESSION, Material
+from scoring.duplex.presets.material import Material
 from scoring.duplex.presets.preset import Figure, Measured, Preset, Tally
 from scoring.timing.anchors import Anchors
 from scoring.timing.timeline import Instant
@@ -26,8 +26,9 @@ FIGURES = ("ttft_ms",)
 def compute(materials: Sequence[Material]) -> Measured:
     tally = Tally(FIGURES)
     for material in materials:
-        if material.recording is None:
-            tally.add("ttft_ms", NO_SESSION, material=material)
+        if material.unstamped is not None:
+            tally.add("ttft_ms", material.unstamped, material=material)
+            continue
         for turn, anchors in material.turns:
             tally.add("ttft_ms", _ttft_ms(turn, anchors), material=material, event=turn.query)
     return tally.measured()

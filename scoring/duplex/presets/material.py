@@ -14,6 +14,7 @@ from scoring.timing.recording import Recording
 from scoring.timing.turn import Turn, turns_of
 
 NO_SESSION = Unscored(reason="there is no session, only a conversation")
+IMPORTED = Unscored(reason="imported: nobody stamped its packets")
 NO_CONVERSATION = Unscored(reason="the session has no conversation")
 
 
@@ -49,6 +50,13 @@ class Material:
             return []
         return [(turn, Anchors(turn)) for turn in turns_of(self.recording)]
 
+    @property
+    def unstamped(self) -> Unscored | None:
+        """Why there are no sends and arrivals to look at, if there are none."""
+        if self.recording is None:
+            return NO_SESSION
+        return IMPORTED if self.recording.session.header.imported else None
+
     @cached_property
     def user_turns(self) -> tuple[UserSpan, ...]:
         """The user's turns that ask for the agent, in order: spans of kind `turn` that it should not sit out."""
@@ -64,10 +72,16 @@ class Material:
         """Silero's own spans of both channels; those of the conversation where there is no audio to look at."""
         if self._voices is not None:
             return self._voices
-        if self.recording is not None:
+        if self.recording is not None and not self._soundless:
             return voices_of(self.recording)
         if self.conversation is None:
-            return NO_SESSION
-        user = tuple(Span(span.start_ns, span.end_ns) for span in self.conversation.user)
+            return NO_SESSION if self.recording is None else NO_CONVERSATION
+        user = tuple(Span(s.start_ns, s.end_ns) for s in self.conversation.user if s.kind != "noise")
         name = "spans of the conversation"
         return Voices(user=user, agent=self.conversation.agent, origin_ns=self.conversation.begin_ns, detector=name)
+
+    @property
+    def _soundless(self) -> bool:
+        """Imported intervals: when a side speaks is known, its sound is not."""
+        header = self.recording.session.header if self.recording is not None else None
+        return header is not None and bool(header.imported) and not (header.user.samples and header.agent.samples)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from harness.core.audio import NS_PER_MS
 from harness.core.scorer import Unscored
 from scoring.duplex.presets.aiewf import user_end_ns
-from scoring.duplex.presets.material import NO_SESSION, Material
+from scoring.duplex.presets.material import Material
 from scoring.duplex.presets.preset import Figure, Measured, Preset, Tally
 from scoring.duplex.presets.voices import Voices
 from scoring.duplex.spans import Span
@@ -33,10 +33,12 @@ def compute(materials: Sequence[Material]) -> Measured:
     tally = Tally(FIGURES)
     notes: list[str] = []
     for material in materials:
+        if material.unstamped is not None:
+            tally.add("latency_ms", material.unstamped, material=material)
+            continue
         voices = material.voices
-        if material.recording is None or isinstance(voices, Unscored):
-            absent = voices if isinstance(voices, Unscored) else NO_SESSION
-            tally.add("latency_ms", absent, material=material)
+        if isinstance(voices, Unscored):
+            tally.add("latency_ms", voices, material=material)
             continue
         notes.append(f"VAD: {voices.detector}")
         for turn, anchors in material.turns:

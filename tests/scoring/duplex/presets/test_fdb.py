@@ -186,7 +186,7 @@ def test_without_words_the_figures_say_why_and_the_others_stand() -> None:
 
 
 def test_intervals_without_audio_stand_in_for_silero_and_say_so() -> None:
-    made = conversation((turn(0, 1000),), spans((1500, 4300)))
+    made = conversation((turn(0, 1000), turn(1100, 1300, kind="noise")), spans((1500, 4300)))
     found = fdb.PRESET.measure(Material(conversation=made))
     assert found.figures["v15_response_s"] == 0.5
     assert found.notes == ("segments: spans of the conversation",)
