@@ -255,7 +255,7 @@ def test_the_preset_on_conversations() -> None:
     )
     counted = tau.PRESET.measure(Material(conversation=fast, name="b"))
     assert counted.figures["L_R_s"] == Unscored(reason="nothing of the kind happened")
-    assert sum(value.figure == "I_A" for value in counted.values) == 10
+    assert [value.value for value in counted.values if value.figure == "I_A"] == [1.0] * 10
     both = tau.PRESET.measure(Material(conversation=ten, name="a"), Material(conversation=fast, name="b"))
     assert both.figures["I_A"] == 1.0
     absent = tau.PRESET.measure(Material(name="c"))

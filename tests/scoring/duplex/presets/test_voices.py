@@ -118,7 +118,9 @@ def test_words_are_placed_on_the_sessions_clock(tmp_path: Path) -> None:
     found = words_of(recording, fake)
     assert found == Words(words=(Word(text="hi", start_ns=script.at(1700), end_ns=script.at(1750)),), asr="fake 1")
     assert fake.heard == [(at(2000), RATE, "zh")]
-    assert words_of(recording, fake, "en") == found
+    assert words_of(recording, fake, "fr") == found
+    assert fake.heard[-1][2] == "fr"
+    words_of(Recording(script.write(tmp_path / "unsaid")), fake)
     assert fake.heard[-1][2] == "en"
 
 
