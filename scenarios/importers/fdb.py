@@ -40,6 +40,10 @@ SLACK_S = 0.1
 UNKNOWN = ("no send or arrival stamps: the agent stands where output.wav has it",)
 
 
+_TASK_LEVELS = 3
+"""Folders above an annotation that may name its task."""
+
+
 class Overlap(msgspec.Struct, frozen=True):
     """What a v1.5 task puts over the agent's speech. word: part of the task's folder name."""
 
@@ -75,7 +79,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class _Metadata(msgspec.Struct, frozen=True):
-    timestamps: tuple[float, float] | tuple[tuple[float, float], ...]
+    timestamps: tuple[float, float]
     context_text: str = ""
     current_turn_text: str = ""
 
@@ -208,29 +212,24 @@ def _interruptions(path: Path, user: Track) -> tuple[UserSound, ...]:
 
 def _overlap(path: Path, user: Track) -> tuple[UserSound, ...]:
     metadata = _read(path, _Metadata)
-    times = metadata.timestamps
-    pairs = [times] if isinstance(times[0], int | float) else list(times)
-    marks = [_samples(path, pair, user) for pair in pairs]
+    start, end = _samples(path, metadata.timestamps, user)
     task = _task(path)
-    before = [stretch for stretch in stretches(user) if stretch.start < marks[0].start]
-    context = _context(before, task.category, until=marks[0].start, text=metadata.context_text)
-    text = metadata.current_turn_text
+    before = [stretch for stretch in stretches(user) if stretch.start < start]
     return (
-        *context,
-        *(
-            _sound(f"u{number}", start, end, task.category, task.kind, task.expect, text)
-            for number, (start, end) in enumerate(marks, start=1)
-        ),
+        *_context(before, task.category, until=start, text=metadata.context_text),
+        _sound("over", start, end, task.category, task.kind, task.expect, metadata.current_turn_text),
     )
 
 
 def _task(path: Path) -> Overlap:
-    for part in reversed(path.resolve().parts[:-1]):
+    for part in reversed(path.resolve().parts[-1 - _TASK_LEVELS : -1]):
         for task in OVERLAPS:
             if task.word in part.lower():
                 return task
     words = ", ".join(task.category for task in OVERLAPS)
-    raise ConfigError(f"{path}: the task is told by a folder's name ({words}), and none is among its parents")
+    raise ConfigError(
+        f"{path}: the task is told by a folder's name ({words}), and none of the nearest {_TASK_LEVELS} does"
+    )
 
 
 def _listened(user: Track) -> tuple[UserSound, ...]:
