@@ -13,6 +13,7 @@ from harness.core.audio import audio_sha256, float_to_int16, samples_to_ns
 from harness.engines.vad import speech_spans
 from scenarios.annotator import annotate
 from scenarios.clip import Clip
+from scenarios.compiler import compile_script
 from scenarios.pack import MANIFEST, ManifestRow, load_pack, read_manifest
 from scenarios.packs.make_packs import active_level_power, cut, levelled
 from scenarios.packs.noises import make_noise
@@ -78,6 +79,14 @@ def test_scenarios_use_every_clip_and_no_other(language: str) -> None:
     for scenario in scenarios(language):
         check_clips(scenario, known)
     assert {clip for scenario in scenarios(language) for clip in scenario.clips} == known
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_scenario_compiles(language: str) -> None:
+    clips = load_pack(f"duplex-{language}").clips
+    for scenario in scenarios(language):
+        script = compile_script(scenario, clips, rate_hz=RATE, seed=1)
+        assert [event.plan for event in script.events] == list(scenario.events)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
