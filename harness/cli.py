@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from harness import __version__
+from harness import __version__, cli_recordings
 
 OK, USAGE, PREREQUISITE, PEER_FAILED, INTERRUPTED = 0, 2, 3, 4, 130
 
@@ -433,6 +433,10 @@ def _out(directories: tuple[Any, ...]) -> Path:
 def _say(line: str) -> None:
     """A line for a person; standard output stays for results. A peer's words in it cannot steer the terminal."""
     click.echo("".join(char if char.isprintable() else " " for char in line), err=True)
+
+
+for _command in cli_recordings.COMMANDS:
+    cli.add_command(_command)
 
 
 def main() -> None:
