@@ -170,7 +170,7 @@ def _conclude(imported: Any, *, as_json: bool, tau: Path | None = None) -> None:
     scored = DuplexScorer().score(directory)
     directory.write_lines(ROWS, scored.rows)
     directory.write_json(SUMMARY, scored.summary)
-    panels = _tau_panels(tau) if tau is not None else {}
+    panels = _tau_panels(tau, len(imported.sessions)) if tau is not None else {}
     if as_json:
         found = {"run": str(imported.run), "sessions": imported.sessions, "skipped": imported.skipped}
         print_json({**found, "duplex": scored.summary, **panels})
@@ -182,12 +182,20 @@ def _conclude(imported: Any, *, as_json: bool, tau: Path | None = None) -> None:
     say(f"{count} session{'s' * (count != 1)} in {imported.run}")
 
 
-def _tau_panels(path: Path) -> dict[str, Any]:
-    """tau-voice's panel of all trajectories together, and of each."""
+def _tau_panels(path: Path, sessions: int) -> dict[str, Any]:
+    """tau-voice's panel of all trajectories together, and of each; where its own rules cannot read them, why."""
+    from harness.core.errors import HarnessError
+    from harness.report.terminal import say
     from scoring.duplex.presets.tau_panel import panel_of
     from scoring.duplex.presets.tau_ticks import read_trajectories
 
-    trajectories = read_trajectories(path)
+    try:
+        trajectories = read_trajectories(path)
+    except HarnessError as exc:
+        say(f"left out: tau-voice's own panel: {exc}")
+        return {}
+    if len(trajectories) != sessions:
+        say(f"tau-voice's own panel is of {len(trajectories)} trajectories, of the {sessions} imported")
     each = [{"name": trajectory.name, "panel": panel_of([trajectory])} for trajectory in trajectories]
     return {"tau": panel_of(trajectories), "trajectories": each}
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.report.failure import plain
 from harness.report.figure import DASH
-from harness.report.grid import Column, fit
+from harness.report.grid import Column, Row, fit
 
 HIDDEN_BELOW = 10
 """tau-voice's leaderboard hides figures over fewer events."""
@@ -24,7 +24,7 @@ def print_tau_panel(console: Console, panels: Sequence[tuple[str, Mapping[str, A
     """
     symbols = list(panels[0][1])
     columns = [Column(heading="tau-voice", left=True), *(Column(heading=symbol) for symbol in symbols)]
-    rows = [([plain(name), *(_cell(figures[symbol]) for symbol in symbols)], "") for name, figures in panels]
+    rows: list[Row] = [((plain(name), *(_cell(each[symbol]) for symbol in symbols)), "") for name, each in panels]
     console.print(fit(console, columns, rows).table)
     if any(0 < figures[symbol]["n"] < HIDDEN_BELOW for _, figures in panels for symbol in symbols):
         console.print(Text(f"Grey: n below {HIDDEN_BELOW}; tau-voice's leaderboard hides these.", style="dim"))
