@@ -14,7 +14,9 @@ source = click.argument("source", type=click.Path(path_type=Path), metavar="PATH
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), help="Run directory. [default: bench_results/import-<format>_<name>]"
 )
-language_option = click.option("--language", default="", help="Language that is spoken: en or zh.")
+language_option = click.option(
+    "--language", default="", help="Language that is spoken, such as en or zh; for a transcript."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 
@@ -110,14 +112,17 @@ def definitions_command(run: Path, name: str | None, asr: bool, as_json: bool) -
     import msgspec
 
     from harness.report.definitions import print_definitions
-    from harness.report.terminal import console, print_json
+    from harness.report.terminal import console, print_json, say
     from scoring.duplex.presets.definitions import definitions
+    from scoring.duplex.presets.words import NO_WORDS
 
-    table = msgspec.to_builtins(definitions(*_materials(run, name, asr=asr)))
+    table = definitions(*_materials(run, name, asr=asr))
     if as_json:
         print_json(table)
     else:
-        print_definitions(console(), table)
+        print_definitions(console(), msgspec.to_builtins(table))
+    if any(NO_WORDS.reason in cell.reasons for row in table.rows for cell in row.cells):
+        say("some definitions need words: --asr transcribes the agent")
 
 
 def _materials(run: Path, name: str | None, *, asr: bool) -> list[Any]:

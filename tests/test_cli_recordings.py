@@ -6,15 +6,20 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 import soundfile
 
 from harness import cli
+from harness.core.audio import Float32
+from harness.core.events import TurnStarted
 from harness.core.run_directory import RunDirectory
-from tests.scenarios.recorded import clip, laid
+from harness.core.scorer import Unscored
+from harness.engines.asr import Transcript, Word
+from scoring.duplex.presets import words
+from tests.scenarios.recorded import clip, laid, only
 
 pytestmark = pytest.mark.unit
 
@@ -196,12 +201,35 @@ def test_bad_input_is_one_line(firstpacket: Command, tmp_path: Path, arguments: 
     assert len(answer.err.splitlines()) == 1
 
 
+class Recognizer:
+    """Hears four words from 4.5 s on, 300 ms apart."""
+
+    languages: ClassVar[list[str]] = []
+
+    def transcribe(self, pcm: Float32, rate_hz: int, language: str) -> Transcript:
+        self.languages.append(language)
+        starts = [4.5, 4.8, 5.1, 5.4]
+        words = (Word(text="la", start_sample=int(s * rate_hz), end_sample=int((s + 0.2) * rate_hz)) for s in starts)
+        return Transcript(text="la la la la", words=tuple(words), model="four words")
+
+
+def test_words_are_an_option(firstpacket: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "recognizer_at_hand", Recognizer)
+    firstpacket("import", "stereo", stereo(tmp_path / "call.wav"), "--out", "run", "--language", "zh")
+    without = firstpacket("definitions", "run", "--json")
+    assert "--asr transcribes" in without.err
+    assert Recognizer.languages == []
+    table = firstpacket("definitions", "run", "--asr", "--json")
+    assert (table.code, table.err, Recognizer.languages) == (0, "", ["zh"])
+    turn = next(only(tmp_path / "run").of(TurnStarted))
+    found = {cell["figure"]: cell["value"] for row in table.json["rows"] for cell in row["cells"]}
+    assert found["v1_turn_latency_s"] == pytest.approx(4.5 - turn.speech_end / RATE)
+    assert any("four words" in note for row in table.json["rows"] for note in row["notes"])
+
+
 def test_a_recogniser_that_is_missing_is_named(
     firstpacket: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.core.scorer import Unscored
-    from scoring.duplex.presets import words
-
     firstpacket("import", "intervals", intervals(tmp_path / "talk.json"), "--out", "run")
     monkeypatch.setattr(words, "recognizer_at_hand", lambda: Unscored(reason="no words: install firstpacket[asr]"))
     answer = firstpacket("definitions", "run", "--asr")
