@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from harness.core.connector import Peer, PeerOptions
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.query import Query
 from harness.core.run_directory import RunDirectory, slug
+from harness.run.agent_ear import EarDesk
 from harness.run.calibration import stored_calibration
 from harness.run.labels import distinct
 from harness.run.peers import DEFAULT_PEER, make_peer
@@ -25,6 +27,8 @@ from harness.run.progress import Progress
 from harness.run.quiet import Priority
 from harness.run.recorder import RecordingError
 from harness.run.rig import Rig
+from harness.run.runner import SessionRunner
+from harness.run.scenario_session import ScenarioRunner
 from harness.run.sentinel import HostNoise, Sentinel
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult, prepare_directory
 
@@ -34,7 +38,7 @@ RESULTS = Path("bench_results")
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What `firstpacket bench` was asked for. sentinel: the noise watch's own priority; normal tells what a peer on
-    this machine meets as well."""
+    this machine meets as well. duplex: the queries are scenarios."""
 
     peers: tuple[str, ...] = (DEFAULT_PEER,)
     options: PeerOptions = PeerOptions()
@@ -44,6 +48,7 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     priority: Priority = "normal"
     sentinel: Priority = "normal"
     show_progress: bool = True
+    duplex: bool = False
 
 
 class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,12 +67,14 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
     peers = distinct([make_peer(text, request.options, clock) for text in request.peers])
     _check(peers, request)
     directories = _directories(peers, name, request)
+    desk = EarDesk()
     runs = [
         PeerRun(
             peer=peer,
             directory=directory,
             queries=tuple(query.at_rate(peer.profile.input_rate_hz) for query in queries),
             suite=name,
+            runner=partial(ScenarioRunner, desk=desk) if request.duplex else SessionRunner,
         )
         for peer, directory in zip(peers, directories, strict=True)
     ]
@@ -139,6 +146,8 @@ def run_async(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def _check(peers: Sequence[Peer], request: BenchRequest) -> None:
     turn = request.suite.session.turn
     for peer in peers:
+        if request.duplex and peer.profile.upload:
+            raise ConfigError(f"{peer.label} takes a query in one upload: a scenario needs a stream in both directions")
         if not peer.profile.upload and turn not in peer.profile.turns:
             can = " or ".join(peer.profile.turns) or "none"
             raise ConfigError(f"{peer.label} cannot do --turn {turn}; it has: {can}")

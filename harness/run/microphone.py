@@ -72,14 +72,22 @@ class Microphone:
         self._deadline: Deadline | None = None
         self._next: _Chunk | None = None
         self._undrained: dict[int, AudioSent] = {}
+        self.before_chunk: Callable[[], None] | None = None
+        """Called before each chunk is taken: the last chance to say something in it."""
 
     @property
     def running(self) -> bool:
         return self._deadline is not None
 
-    def say(self, samples: Int16) -> int:
-        """Place a clip at the first sample that is not on its way yet; return that sample's index."""
-        return self._stream.put(samples)
+    @property
+    def position(self) -> int:
+        """The first sample that is not on its way yet."""
+        return self._stream.position
+
+    def say(self, samples: Int16, at: int | None = None) -> int:
+        """Place a clip at sample `at`, by default and at the earliest the first that is not on its way yet; return
+        where."""
+        return self._stream.put(samples, at)
 
     def instant_of(self, sample: int) -> int:
         """When sample `sample` of the running segment is (or will be) captured."""
@@ -141,6 +149,8 @@ class Microphone:
             self._slot = None
 
     def _prepare(self) -> None:
+        if self.before_chunk is not None:
+            self.before_chunk()
         begin, n = self._stream.position, self.chunk_samples
         if self._cue is not None and self._cue.stop:
             n = min(n, self._cue.sample - begin)

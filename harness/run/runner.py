@@ -261,7 +261,14 @@ class SessionRunner:
         else:
             microphone.start(cue)
 
-    def _send(self, connection: Connection, name: str, prepared: Prepared, turn: int) -> None:
+    def _send(
+        self,
+        connection: Connection,
+        name: str,
+        prepared: Prepared,
+        turn: int | None = None,
+        detail: dict[str, Any] | None = None,
+    ) -> None:
         """Write a command now and record its instants."""
         started_ns = self._rig.clock.now_ns()
         try:
@@ -269,7 +276,9 @@ class SessionRunner:
         except ConnectorError as exc:
             self._failed(exc)
             return
-        sent = CommandSent(t_ns=self._rig.clock.now_ns(), command=name, started_ns=started_ns, turn=turn)
+        sent = CommandSent(
+            t_ns=self._rig.clock.now_ns(), command=name, started_ns=started_ns, turn=turn, detail=detail or {}
+        )
         if pending:
             connection.when_drained(lambda t_ns: self._sink(msgspec.structs.replace(sent, t_ns=t_ns)))
         else:

@@ -28,7 +28,7 @@ RETRY_WAITS_S = (1.0, 4.0)
 """Pauses before a session whose connection failed in a way that may pass is held again."""
 COLLECT_AFTER = 500
 """Concurrent sessions after which the run pauses for the garbage collector; one at a time it runs between any two."""
-_BEGUN = re.compile(rb'"type":"turn_started"|"moved_to"')
+_BEGUN = re.compile(rb'"type":"(?:turn_started|scenario_event)"|"moved_to"')
 HOPELESS_AFTER = 3
 """Sessions in a row that could not even be set up, with none set up before: the run stops."""
 
@@ -42,12 +42,14 @@ class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One peer of the run, where its sessions go, and its queries at its own rate."""
+    """One peer of the run, where its sessions go, and its queries at its own rate. runner: what holds a session, called
+    as `SessionRunner` is."""
 
     peer: Any
     directory: RunDirectory
     queries: tuple[Any, ...]
     suite: str
+    runner: Any = SessionRunner
 
 
 class SuiteResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,8 +181,8 @@ class Suite:
         length that the peer asked for."""
         run = self._runs[peer]
         for wait_s in (*RETRY_WAITS_S, None):
-            runner = SessionRunner(self._rig, run.peer, self._options.session, plan, run.directory.sessions)
-            result = await runner.run()
+            runner = run.runner(self._rig, run.peer, self._options.session, plan, run.directory.sessions)
+            result: SessionResult = await runner.run()
             self._health[peer].heed(result, self._rig.clock.now_ns())
             if wait_s is None or result.error is None or not result.error.retryable or self._health[peer].hopeless:
                 return result
