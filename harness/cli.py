@@ -6,59 +6,24 @@ Rooms are imported inside the commands, so that `--help` is instant. Exit codes:
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from harness import __version__, cli_recordings
-
-OK, USAGE, PREREQUISITE, PEER_FAILED, INTERRUPTED = 0, 2, 3, 4, 130
-
-
-priority_option = click.option(
-    "--priority",
-    type=click.Choice(["normal", "nice", "realtime"]),
-    default="realtime",
-    show_default=True,
-    help="Scheduling of the measuring process, as far as the system allows; the session header says what it got.",
+from harness import __version__, cli_duplex, cli_recordings
+from harness.cli_options import (
+    INTERRUPTED,
+    OK,
+    PEER_FAILED,
+    PREREQUISITE,
+    USAGE,
+    peer_options_of,
+    priority_option,
+    takes_peer_options,
 )
-
-
-peer_options = (
-    click.option("--model", help="Model name, where the peer takes one."),
-    click.option("--instructions", help="System instructions for the peer."),
-    click.option("--voice", help="Voice name, where the peer takes one."),
-    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer. Repeatable."),
-    click.option("--key-env", metavar="NAME", help="Environment variable that holds the peer's key."),
-    click.option(
-        "--header",
-        "headers",
-        multiple=True,
-        metavar="'NAME: VALUE'",
-        help="A header of every request to the peer; 'NAME: $VARIABLE' takes it from the environment. Repeatable.",
-    ),
-    click.option("--insecure", is_flag=True, help="Accept any TLS certificate."),
-    click.option(
-        "--timeout",
-        "timeout_s",
-        type=click.FloatRange(0.1, 86_400),
-        default=30.0,
-        show_default=True,
-        help="Seconds to wait for an answer after the end of speech, and for the connection.",
-    ),
-)
-
-
-def takes_peer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Everything that says how a peer is reached; `_peer_options` reads it."""
-    for option in reversed(peer_options):
-        command = option(command)
-    return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -145,7 +110,7 @@ def bench(**options: Any) -> None:
     from harness.run.suite import SuiteOptions
     from scenarios.pack import load_pack
 
-    peer = _peer_options(options)
+    peer = peer_options_of(options)
     pack = load_pack(options["queries"], limit=options["limit"], languages=options["languages"] or None)
     if pack.skipped:
         _say(f"left out, not readable: {', '.join(pack.skipped)}; convert to WAV or FLAC")
@@ -351,7 +316,7 @@ def _doctor_peer(peer: str, options: dict[str, Any], *, as_json: bool) -> None:
     said = {key: options[key] for key in ("timeout_s", "instructions", "voice", "model")}
     request = PeerRequest(
         peer=peer,
-        options=_peer_options(options),
+        options=peer_options_of(options),
         session=SessionOptions(**said),
         turn=options["turn"],
         out=options["out"],
@@ -362,19 +327,6 @@ def _doctor_peer(peer: str, options: dict[str, Any], *, as_json: bool) -> None:
     else:
         print_peer_check(_console(), check)
     sys.exit(OK if check.ok else PEER_FAILED)
-
-
-def _peer_options(options: dict[str, Any]) -> Any:
-    """What `takes_peer_options` and --wire took."""
-    from harness.core.connector import PeerOptions
-    from harness.run.peers import split_settings
-
-    if not math.isfinite(options["timeout_s"]):
-        raise click.BadParameter("must be a number of seconds", param_hint="--timeout")
-    return PeerOptions(
-        **{key: options[key] for key in ("model", "key_env", "headers", "insecure", "timeout_s", "wire")},
-        settings=dict(split_settings(options["settings"])),
-    )
 
 
 def _conclude(directory: Any, *, as_json: bool) -> dict[str, Any] | None:
@@ -435,7 +387,7 @@ def _say(line: str) -> None:
     click.echo("".join(char if char.isprintable() else " " for char in line), err=True)
 
 
-for _command in cli_recordings.COMMANDS:
+for _command in (cli_duplex.duplex_command, *cli_recordings.COMMANDS):
     cli.add_command(_command)
 
 

@@ -1,0 +1,65 @@
+"""Options and exit codes that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+OK, USAGE, PREREQUISITE, PEER_FAILED, INTERRUPTED = 0, 2, 3, 4, 130
+
+
+priority_option = click.option(
+    "--priority",
+    type=click.Choice(["normal", "nice", "realtime"]),
+    default="realtime",
+    show_default=True,
+    help="Scheduling of the measuring process, as far as the system allows; the session header says what it got.",
+)
+
+
+_PEER_OPTIONS = (
+    click.option("--model", help="Model name, where the peer takes one."),
+    click.option("--instructions", help="System instructions for the peer."),
+    click.option("--voice", help="Voice name, where the peer takes one."),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer. Repeatable."),
+    click.option("--key-env", metavar="NAME", help="Environment variable that holds the peer's key."),
+    click.option(
+        "--header",
+        "headers",
+        multiple=True,
+        metavar="'NAME: VALUE'",
+        help="A header of every request to the peer; 'NAME: $VARIABLE' takes it from the environment. Repeatable.",
+    ),
+    click.option("--insecure", is_flag=True, help="Accept any TLS certificate."),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(0.1, 86_400),
+        default=30.0,
+        show_default=True,
+        help="Seconds to wait for an answer after the end of speech, and for the connection.",
+    ),
+)
+
+
+def takes_peer_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Everything that says how a peer is reached; `peer_options_of` reads it."""
+    for option in reversed(_PEER_OPTIONS):
+        command = option(command)
+    return command
+
+
+def peer_options_of(options: dict[str, Any]) -> Any:
+    """What `takes_peer_options` and --wire took."""
+    from harness.core.connector import PeerOptions
+    from harness.run.peers import split_settings
+
+    if not math.isfinite(options["timeout_s"]):
+        raise click.BadParameter("must be a number of seconds", param_hint="--timeout")
+    return PeerOptions(
+        **{key: options[key] for key in ("model", "key_env", "headers", "insecure", "timeout_s", "wire")},
+        settings=dict(split_settings(options["settings"])),
+    )
