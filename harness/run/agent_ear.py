@@ -21,6 +21,7 @@ from harness.core.events import AudioReceived, CommandSent, Event, Interrupted, 
 from harness.core.scenario import Directing
 from harness.engines.resample import StreamResampler
 from harness.engines.vad import FRAME_SAMPLES, VAD_RATE_HZ, StreamingVad
+from harness.run.pacer import Pacer
 
 RUN_DRY_NS = 150 * NS_PER_MS
 """So long after playout ran dry what was spoken has ended; longer gaps are heard as silence of this length."""
@@ -30,6 +31,10 @@ nor is a stall in one below `STALL_NS`."""
 STALL_NS = 3_000 * NS_PER_MS
 BLOCK_MS = 32
 """What is heard in one turn of the loop: a frame of the network."""
+FRAME_TAKES_NS = 1_500_000
+"""How long a frame may take on a busy core."""
+PATIENCE_NS = 10 * NS_PER_MS
+"""How long ears wait for a gap between deadlines, all together: with many sessions there is none."""
 PRIME_FRAMES = 16
 """Silence before speech: Silero starts cold and finds speech that begins with its stream late."""
 
@@ -43,11 +48,16 @@ class _Sound(NamedTuple):
 
 
 class EarDesk:
-    """Lets the ears of all sessions hear in turn, one frame in each turn of the loop."""
+    """Lets the ears of all sessions hear in turn, one frame in each turn of the loop.
 
-    def __init__(self) -> None:
+    A frame that would run into the next deadline of `pacer` waits until that has passed, for a while.
+    """
+
+    def __init__(self, pacer: Pacer | None = None) -> None:
+        self.pacer = pacer
         self._waiting: deque[AgentEar] = deque()
         self._called = False
+        self._served_ns = 0
 
     def ask(self, ear: AgentEar) -> None:
         """`ear` has something to hear."""
@@ -66,11 +76,28 @@ class EarDesk:
 
     def _serve(self) -> None:
         self._called = False
-        if not self._waiting:
+        if not self._waiting or self._makes_way():
             return
         ear = self._waiting.popleft()
         if ear.hear():
             self._waiting.append(ear)
+        self._call()
+
+    def _makes_way(self) -> bool:
+        """Whether a deadline comes first."""
+        if self.pacer is None:
+            return False
+        pacer, now_ns, due_ns = self.pacer, self.pacer.clock.now_ns(), self.pacer.next_ns
+        patient = now_ns < self._served_ns + PATIENCE_NS // len(self._waiting)
+        if due_ns is None or due_ns > now_ns + FRAME_TAKES_NS or not patient:
+            self._served_ns = now_ns
+            return False
+        self._called = True
+        pacer.call_at(due_ns, lambda: pacer.defer(self._go_on))
+        return True
+
+    def _go_on(self) -> None:
+        self._called = False
         self._call()
 
 

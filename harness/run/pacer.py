@@ -55,6 +55,13 @@ class Pacer:
             self._arm()
         return deadline
 
+    @property
+    def next_ns(self) -> int | None:
+        """The next deadline, if there is one: work that can wait makes way for it."""
+        while self._heap and self._heap[0][2].callback is None:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
     def defer(self, callback: Callable[[], None]) -> None:
         """Call `callback()` soon, but after everything that is due by then: work that prepares the next deadline."""
         self._deferred.append(callback)

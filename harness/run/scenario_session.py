@@ -37,6 +37,7 @@ class ScenarioRunner(SessionRunner):
         play: Play = plan.queries[0]
         self._play = play
         self._desk = desk
+        desk.pacer = rig.pacer
         self._director: Directing | None = None
         self._ear: AgentEar | None = None
         self._early: list[Event] = []

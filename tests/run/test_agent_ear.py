@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from harness.core.audio import NS_PER_MS, int16_to_pcm16, samples_to_ns
 from harness.core.events import AudioReceived, ResponseDone, UserSpeechStarted
-from harness.run.agent_ear import RUN_DRY_NS, AgentEar
+from harness.run.agent_ear import RUN_DRY_NS, AgentEar, EarDesk
+from harness.run.pacer import Pacer
+from harness.run.virtual import run_virtual, virtual_timer
 from harness.run.voice_heard import VoiceHeard
 from scenarios.pack import load_pack
 
@@ -116,6 +120,28 @@ def test_silence_is_no_speech() -> None:
     hear_all(ear)
     assert told.calls == []
     assert not ear.spoke
+
+
+def test_a_frame_makes_way_for_a_deadline_but_not_for_ever() -> None:
+    """Deadlines 1 ms apart leave no gap of 1.5 ms; the ear gets its turn all the same."""
+
+    async def main(clock):
+        pacer = Pacer(clock, virtual_timer)
+        desk, order = EarDesk(pacer), []
+        ear = SimpleNamespace(hear=lambda: order.append(("ear", clock.now_ns())) or len(order) < 40)
+        for ms in range(1, 30):
+            pacer.call_at(ms * NS_PER_MS, lambda: order.append(("deadline", clock.now_ns())))
+        pacer.call_at(NS_PER_MS // 2, lambda: None).cancel()
+        assert pacer.next_ns == NS_PER_MS
+        desk.ask(ear)
+        await pacer.until(40 * NS_PER_MS)
+        return order
+
+    order = run_virtual(main)
+    assert [t_ns for what, t_ns in order if what == "deadline"] == [ms * NS_PER_MS for ms in range(1, 30)]
+    heard = [t_ns for what, t_ns in order if what == "ear"]
+    assert heard[:3] == [10 * NS_PER_MS, 20 * NS_PER_MS, 29 * NS_PER_MS]
+    assert len(order) == 40
 
 
 def test_what_was_heard_of_an_item_when_playout_was_emptied() -> None:
