@@ -113,7 +113,7 @@ def test_figures_agree_with_the_truth(uploads: Uploads, dialect: str) -> None:
     assert upload.started_ns <= append["t_ns"]
     assert write["before_ns"] <= packet.t_ns
     assert row["first_packet_ms"] == pytest.approx((packet.t_ns - upload.t_ns) / NS_PER_MS, abs=0.001)
-    assert 40 <= row["ttft_ms"] <= row["first_packet_ms"]
+    assert 0 < row["ttft_ms"] <= row["first_packet_ms"]
     assert row["rtf_anchor"] == "upload"
     assert row["response_s"] == pytest.approx(0.6, abs=0.001)
     assert row["generation_s"] > row["first_packet_ms"] / 1000
