@@ -266,8 +266,8 @@ def test_drained_is_told_when_the_last_byte_has_left(both_loops):
             talk.connection.when_drained(drained.append)
             assert len(drained) == 1
             assert drained[0] >= before_ns
-            # More than the socket takes at once: some of it must wait.
-            assert talk.do(AppendAudio(pcm=b"\0\0" * 3_000_000)) > 0
+            # More than the socket takes at once: some of it must wait, unless the child reads as fast as we write.
+            assert any(talk.do(AppendAudio(pcm=b"\0\0" * 3_000_000)) > 0 for _ in range(5))
             talk.connection.when_drained(drained.append)
             assert len(drained) == 1
             async with asyncio.timeout(10):
