@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from harness.core.clock import WallAnchor
+from harness.core.item import Item
 from harness.core.profile import Profile
 
 SCHEMA = 1
@@ -71,6 +72,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     queries: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     """Of the planned queries, in their order."""
+    items: tuple[Item, ...] = ()
+    """Of a benchmark's queries, in their order; empty for others."""
     repeat: int = 0
     warmup: bool = False
     user: AudioInfo

@@ -1,0 +1,1 @@
+"""Judging answers with a language model: tasks, the published parsing rules, the client and its cache."""

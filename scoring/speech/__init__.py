@@ -1,0 +1,1 @@
+"""What is computed from an answer's words and sound: transcripts, normal forms, error rates, quality, emotion."""
