@@ -1,4 +1,4 @@
-"""What was computed once, by key, in one JSON-lines file that only grows: a run that was killed loses at most a line."""
+"""What was computed once, by key, in a JSON-lines file that only grows: a run that was killed loses at most a line."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     benchmark: `vocalbench-zh`, `vocalbench-en`. subset: stem of its query file, such as `chinese_knowledge`. qid: as
     published. index: position in the query file, from 0; the published rules go by it. fields: the published row
-    verbatim, apart from its sound. question_samples, question_rate_hz: length of the query's own sound; 0 where there is
-    none. sound: where that came from. history: what became of the earlier rounds in `fields["Context"]`.
+    verbatim, apart from its sound. question_samples, question_rate_hz: length of the query's own sound; 0 without one.
+    sound: where that came from. history: what became of the earlier rounds in `fields["Context"]`.
     """
 
     benchmark: str

@@ -19,8 +19,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     text: the model's own words; None where the peer sends none. transcript: what ASR heard; None without sound or
     engine. mos: 1 to 5. emotion: label to probability, labels as the engine names them. answer_samples at
-    answer_rate_hz: the answer's sound as received. generation_s: from the query's last sample sent to the last packet of
-    the answer. verdicts: by task name. unscored: stage (or `text`, `answer`) to the reason why there is nothing.
+    answer_rate_hz: the answer's sound as received. generation_s: from the query's last sample sent to the answer's
+    last packet. verdicts: by task name. unscored: stage (or `text`, `answer`) to the reason why there is nothing.
     engines: stage to the name of the engine that was used (`weights: random` is part of the name).
     """
 
@@ -43,8 +43,8 @@ class Benchmark(Protocol):
     """One published benchmark. Pure: no file but the prompts of `data`, which are read when it is made.
 
     A row is a flat JSON object with `subset`, `qid`, `index`, `session`, the figures under the benchmark's names (None
-    where one could not be computed), and `unscored` (figure to reason). A summary holds `subsets` (name to figures, each
-    `{"value", "n", "unit"}` or `{"unscored": reason, "n"}`), `categories` (tables of the paper), `overall`
+    where one could not be computed), and `unscored` (figure to reason). A summary holds `subsets` (name to figures,
+    each `{"value", "n", "unit"}` or `{"unscored": reason, "n"}`), `categories` (tables of the paper), `overall`
     (`{"value"}` or `{"unscored", "missing"}`), `engines` and `prompts`.
     """
 

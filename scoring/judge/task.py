@@ -7,8 +7,9 @@ from typing import Literal
 import msgspec
 
 ParseRule = Literal["verdict", "refusal", "digit", "tag"]
-"""How a reply is read (`scoring.judge.parsing`). verdict: starts with the word for right or wrong; refusal: starts with
-the word for success or failure; digit: a grade of 0 to 5, the first one found; tag: exactly one of two bracketed tags."""
+"""How a reply is read (`scoring.judge.parsing`). verdict: starts with the word for right or wrong; refusal: starts
+with the word for success or failure; digit: a grade of 0 to 5, the first one found; tag: exactly one of two bracketed
+tags."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
