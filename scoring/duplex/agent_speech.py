@@ -24,25 +24,19 @@ from harness.core.audio import (
     NS_PER_MS,
     NS_PER_S,
     Int16,
-    db_to_power,
     float_to_int16,
     int16_to_float,
     ms_to_samples,
     ns_to_samples,
     samples_to_ns,
-    window_power,
 )
 from harness.core.playout import Played
+from harness.core.speech_edges import REACH_MS, is_silent, speech_edges
 from harness.engines.resample import resample
 from harness.engines.vad import THRESHOLD, speech_spans
 from scoring.duplex.spans import Span, merge
 
 ISLAND_GAP_MS = 500
-WINDOW_MS = 10
-HOP_MS = 1
-REACH_MS = 100
-FLOOR_DB = -50.0
-BELOW_LOUDEST_DB = 35.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +70,6 @@ def heard_pieces(played: Sequence[Played], agent: Int16, rate_hz: int) -> list[P
             heard = float_to_int16(resample(int16_to_float(heard), packet.packet.rate_hz, rate_hz))
         pieces.append(Piece(start_ns=packet.start_ns, samples=heard, silent=is_silent(heard, rate_hz)))
     return pieces
-
-
-def is_silent(samples: Int16, rate_hz: int) -> bool:
-    """No 10 ms window reaches -50 dBFS (what is shorter than a window is one)."""
-    window = min(ms_to_samples(WINDOW_MS, rate_hz), len(samples))
-    power = window_power(samples, window, max(1, ms_to_samples(HOP_MS, rate_hz)), remove_mean=True)
-    return not bool((power >= db_to_power(FLOOR_DB)).any())
 
 
 def agent_spans(pieces: Sequence[Piece], rate_hz: int, *, threshold: float = THRESHOLD) -> tuple[Span, ...]:
@@ -127,30 +114,16 @@ def _island_spans(island: _Island, rate_hz: int, threshold: float) -> list[Span]
             sounding.append((at, at + len(piece.samples)))
     neural = speech_spans(int16_to_float(signal), rate_hz, threshold=threshold)
     bounds = [0, *((a.end + b.start) // 2 for a, b in pairwise(neural)), len(signal)]
+    reach = ms_to_samples(REACH_MS, rate_hz)
     found: list[Span] = []
     for index, span in enumerate(neural):
-        refined = _refined(signal, rate_hz, span.start, span.end, (bounds[index], bounds[index + 1]))
+        low, high = max(bounds[index], span.start - reach), min(bounds[index + 1], span.end + reach)
+        refined = speech_edges(signal, rate_hz, low, high)
         inside = _inside(sounding, refined) if refined else None
         if inside is not None:
             start_ns = island.start_ns + samples_to_ns(inside[0], rate_hz)
             found.append(Span(start_ns, island.start_ns + samples_to_ns(inside[1], rate_hz)))
     return found
-
-
-def _refined(signal: Int16, rate_hz: int, start: int, end: int, bounds: tuple[int, int]) -> tuple[int, int] | None:
-    """From the first to the last loud window in reach of the span, in samples; None where no window is loud."""
-    window, hop = ms_to_samples(WINDOW_MS, rate_hz), max(1, ms_to_samples(HOP_MS, rate_hz))
-    reach = ms_to_samples(REACH_MS, rate_hz)
-    low = -(-max(bounds[0], start - reach) // hop) * hop
-    high = min(bounds[1], end + reach)
-    power = window_power(signal[low:high], window, hop, remove_mean=True)
-    if len(power) == 0:
-        return None
-    bound = max(db_to_power(FLOOR_DB), float(power.max()) * db_to_power(-BELOW_LOUDEST_DB))
-    loud = np.flatnonzero(power >= bound)
-    if len(loud) == 0:
-        return None
-    return low + int(loud[0]) * hop, low + int(loud[-1]) * hop + window
 
 
 def _inside(sounding: Sequence[tuple[int, int]], span: tuple[int, int]) -> tuple[int, int] | None:

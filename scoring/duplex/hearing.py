@@ -13,8 +13,9 @@ from harness.core.events import ScenarioEvent, TurnStarted
 from harness.core.playout import Played
 from harness.core.scorer import Unscored
 from harness.core.session.reader import Session
+from harness.core.speech_edges import WINDOW_MS, is_silent
 from harness.engines.vad import THRESHOLD, vad_name
-from scoring.duplex.agent_speech import WINDOW_MS, agent_spans, heard_pieces, is_silent
+from scoring.duplex.agent_speech import agent_spans, heard_pieces
 from scoring.duplex.spans import Conversation, Span, UserSpan, Utterance, clip, merge
 from scoring.timing.recording import Recording
 from scoring.timing.response import Response

@@ -12,8 +12,8 @@ from harness.core.events import ScenarioEvent
 from harness.core.run_directory import RunDirectory
 from harness.core.scorer import Scored
 from harness.core.session.reader import Session
+from harness.core.speech_edges import BELOW_LOUDEST_DB, FLOOR_DB, REACH_MS, WINDOW_MS
 from harness.engines.vad import THRESHOLD
-from scoring.duplex import agent_speech
 from scoring.duplex.floor import Floor, Parameters
 from scoring.duplex.hearing import HOLD_NS, STUMBLE_NS, hear
 from scoring.duplex.metrics import METRICS
@@ -85,10 +85,10 @@ class DuplexScorer:
                 "vad_threshold": self._threshold,
                 "hold_ms": HOLD_NS // NS_PER_MS,
                 "stumble_ms": STUMBLE_NS // NS_PER_MS,
-                "energy_floor_db": agent_speech.FLOOR_DB,
-                "energy_below_loudest_db": agent_speech.BELOW_LOUDEST_DB,
-                "energy_window_ms": agent_speech.WINDOW_MS,
-                "energy_reach_ms": agent_speech.REACH_MS,
+                "energy_floor_db": FLOOR_DB,
+                "energy_below_loudest_db": BELOW_LOUDEST_DB,
+                "energy_window_ms": WINDOW_MS,
+                "energy_reach_ms": REACH_MS,
             },
             "metric_versions": {metric.name: metric.version for metric in METRICS},
         }
