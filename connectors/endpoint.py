@@ -11,9 +11,9 @@ import ssl
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from connectors.secret import Secret
 from harness.core.connector import PeerOptions
 from harness.core.errors import ConfigError, PrerequisiteError
+from harness.core.secret import Secret, read_key
 
 SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig(nature)?$", re.IGNORECASE)
 """Names of URL parameters and headers that carry secrets. What stands in a URL would be recorded."""
@@ -44,7 +44,7 @@ class Endpoint:
         self.host = urlsplit(self.url).hostname or ""
         self.official = bool(default_url) and self.host == urlsplit(default_url).hostname
         self.key_env = options.key_env or (default_key_env if self.official else None)
-        self.key = _read_key(self.key_env, self.host)
+        self.key = read_key(self.key_env, self.host)
         self.extra_headers = read_headers(options.headers)
         self.secret = Secret(self.key, *_secret_values(options.headers))
 
@@ -115,16 +115,3 @@ def _url(target: str, path: str, schemes: tuple[str, ...], query: Mapping[str, s
     return urlunsplit(
         (parts.scheme, parts.netloc, parts.path if parts.path not in ("", "/") else path, urlencode(given), "")
     )
-
-
-def _read_key(key_env: str | None, host: str) -> str | None:
-    if key_env is None:
-        return None
-    if not key_env.isidentifier():
-        raise ConfigError("--key-env takes the name of an environment variable, not a key")
-    key = os.environ.get(key_env, "").strip()
-    if not key:
-        raise PrerequisiteError(f"set the environment variable {key_env} to the key for {host}")
-    if not key.isascii() or not key.isprintable():
-        raise ConfigError(f"{key_env} holds characters that no key has; set it again")
-    return key

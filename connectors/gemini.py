@@ -10,7 +10,6 @@ import msgspec
 
 from connectors.codecs.gemini_live import INPUT_RATE_HZ, OUTPUT_RATE_HZ, GeminiLiveClient
 from connectors.endpoint import Endpoint
-from connectors.secret import unescaped
 from connectors.session import CodecConnection
 from connectors.settings import read_object, read_settings
 from connectors.websocket_session import open_session
@@ -20,6 +19,7 @@ from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConnectorError
 from harness.core.events import Event, WireFrame
 from harness.core.profile import Profile
+from harness.core.secret import unescaped
 
 HOST = "generativelanguage.googleapis.com"
 SERVICE = "/ws/google.ai.generativelanguage.{}.GenerativeService.BidiGenerateContent"

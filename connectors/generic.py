@@ -16,7 +16,6 @@ import msgspec
 from connectors.codecs.generic_client import GenericClient
 from connectors.codecs.generic_map import Map, environment, named_values, read_map
 from connectors.endpoint import Endpoint
-from connectors.secret import Secret
 from connectors.session import CodecConnection
 from connectors.settings import read_settings
 from connectors.websocket_session import open_session
@@ -26,6 +25,7 @@ from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError, nearest
 from harness.core.events import Note
 from harness.core.profile import Profile
+from harness.core.secret import Secret
 
 MAPS = Path(__file__).parent / "maps"
 MAX_MAP_BYTES = 1 << 20

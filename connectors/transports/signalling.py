@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from connectors.secret import Secret
 from connectors.transports.failures import NO_HTTP, plain
 from connectors.transports.proxy import OnPhase, Proxy, find_proxy, tunnel_refused
 from connectors.transports.tls import tls_failed
 from harness.core.clock import Clock
 from harness.core.errors import ConnectorError
 from harness.core.retry import read_retry_after
+from harness.core.secret import Secret
 
 LONGEST_ANSWER = 1 << 20
 """Bytes of a reply that are read; an SDP has some thousand."""

@@ -1,14 +1,16 @@
-"""A key that a peer sends back (in a refusal, an error, a close reason) is taken out before anything is recorded."""
+"""Keys: read from the environment by name, and taken out again wherever a peer sends them back (in a refusal, an error,
+a close reason) before anything is recorded."""
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
 import msgspec
 
 from harness.core.connector import Sink
-from harness.core.errors import ConnectorError
+from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
 from harness.core.events import Event, WireFrame
 
 MASK = "[key]"
@@ -34,6 +36,23 @@ def unescaped(text: str) -> str:
 def _plain(escape: re.Match[str]) -> str:
     char = chr(int(escape[1], 16)) if escape[1] else "/"
     return escape[0] if char in '"\\\x7f' else char
+
+
+def read_key(key_env: str | None, host: str, option: str = "--key-env") -> str | None:
+    """The key that the environment variable `key_env` holds; None for None.
+
+    Raises ConfigError for what is no name or no key, PrerequisiteError for one that is not set.
+    """
+    if key_env is None:
+        return None
+    if not key_env.isidentifier():
+        raise ConfigError(f"{option} takes the name of an environment variable, not a key")
+    key = os.environ.get(key_env, "").strip()
+    if not key:
+        raise PrerequisiteError(f"set the environment variable {key_env} to the key for {host}")
+    if not key.isascii() or not key.isprintable():
+        raise ConfigError(f"{key_env} holds characters that no key has; set it again")
+    return key
 
 
 class Secret:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from connectors.gemini import without_handle
-from connectors.secret import MASK, Secret
 from harness.core.errors import ConnectorError
 from harness.core.events import PeerError, ResponseDone, TextReceived, WireFrame
+from harness.core.secret import MASK, Secret
 
 KEY = "sk-marker-1234567890"
 
