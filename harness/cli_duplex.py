@@ -8,8 +8,21 @@ from typing import Any
 
 import click
 
-from harness.cli_options import INTERRUPTED, PEER_FAILED, peer_options_of, priority_option, takes_peer_options
-from harness.cli_recordings import ROWS, SUMMARY
+from harness.cli_options import (
+    INTERRUPTED,
+    PEER_FAILED,
+    impair_option,
+    out_option,
+    peer_options_of,
+    priority_option,
+    resume_option,
+    seed_option,
+    summary_option,
+    takes_peer_options,
+    wire_option,
+)
+from harness.cli_results import of_peers, print_duplex, score_and_keep, write_page
+from harness.report.terminal import console, print_json, say
 
 PACKS = ("duplex-en", "duplex-zh")
 STEREO = "stereo"
@@ -26,30 +39,23 @@ STEREO = "stereo"
     help="duplex-en, duplex-zh, all (both), or a folder with clips and scenarios/.",
 )
 @click.option("--scenario", "names", multiple=True, metavar="ID", help="Only this scenario. Repeatable.")
-@click.option(
-    "--impair",
-    "impairments",
-    multiple=True,
-    metavar="SPEC",
-    help="Impair all speech, e.g. noise:babble:snr=5 or reverb:rt60=0.5. Repeatable: applied in this order.",
-)
+@impair_option
 @click.option("--concurrency", type=click.IntRange(min=1), default=10, show_default=True, help="Sessions at once.")
 @click.option(
     "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Play each scenario N times."
 )
 @takes_peer_options
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
-@click.option("--wire", is_flag=True, help="Keep the raw messages too (wire.jsonl of each session).")
+@seed_option
+@wire_option
 @priority_option
-@click.option("--out", type=click.Path(path_type=Path), help="Run directory. [default: bench_results/<date>_…]")
-@click.option("--resume", is_flag=True, help="Go on with the run in --out; finished sessions are kept.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+@out_option
+@resume_option
+@summary_option
 def duplex_command(**options: Any) -> None:
     """Play scenarios to a peer: interruptions, backchannels, pauses, overlap.
 
     The panel shows n and a 95 % interval for each figure. A stereo recording of each session is kept beside it.
     """
-    from harness.report.terminal import print_json, say
     from harness.run.bench import BenchRequest, run_bench
     from harness.run.peers import DEFAULT_PEER
     from harness.run.plan import PlanOptions
@@ -73,9 +79,12 @@ def duplex_command(**options: Any) -> None:
     )
     name = "duplex-all" if options["pack"] == "all" else Path(options["pack"]).name
     outcome = run_bench(request, name, plays, identity)
-    summaries = [_conclude(directory, as_json=options["as_json"]) for directory in outcome.directories]
+    several = len(outcome.directories) > 1
+    summaries = [_conclude(run, as_json=options["as_json"], titled=several) for run in outcome.directories]
     if options["as_json"]:
-        print_json(summaries[0] if len(summaries) == 1 else {"peers": summaries})
+        print_json(of_peers(summaries))
+    elif several:
+        _compare(summaries)
     if outcome.result is None:
         say("interrupted: finished sessions are kept; the same command with --out and --resume goes on")
         sys.exit(INTERRUPTED)
@@ -116,28 +125,43 @@ def _plays(options: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     return plays, identity
 
 
-def _conclude(directory: Any, *, as_json: bool) -> dict[str, Any] | None:
-    """Score a run from disk, keep its figures and stereo recordings, print the panel; None: it holds no session."""
-    from harness.core.errors import ConfigError
-    from harness.report.duplex_panel import print_panel
-    from harness.report.terminal import console, say
-    from harness.run.replay import score, write_scores
-    from scenarios.exporters.stereo import export_stereo
-    from scoring.duplex.scorer import DuplexScorer
+def _conclude(run: Any, *, as_json: bool, titled: bool) -> dict[str, Any] | None:
+    """Score a run from disk, keep its figures, stereo recordings and page, print the panel (under the peer's name).
 
-    if not directory.finished():
+    Returns the summary with `peer` and `run`; None for a run that holds no session.
+    """
+    from harness.report.duplex_panel import print_title
+    from harness.run.replay import DUPLEX
+
+    if not run.finished():
         return None
-    write_scores(directory, score(directory))
-    scored = DuplexScorer().score(directory)
-    directory.write_lines(ROWS, scored.rows)
-    directory.write_json(SUMMARY, scored.summary)
-    for session in directory.load():
+    scored = score_and_keep(run, as_json=as_json)[DUPLEX]
+    _write_stereo(run)
+    peer = run.info().peer
+    if not as_json:
+        if titled:
+            print_title(console(), peer, scored.summary)
+        print_duplex(scored)
+    say(f"report: {write_page(run)}")
+    say(f"recordings to listen to (left: user, right: agent): {run.path / STEREO}")
+    return {"peer": peer, "run": str(run.path), **scored.summary}
+
+
+def _write_stereo(run: Any) -> None:
+    from harness.core.errors import ConfigError
+    from scenarios.exporters.stereo import export_stereo
+
+    for session in run.load():
         try:
-            export_stereo(session, directory.path / STEREO / f"{session.header.session}.wav")
+            export_stereo(session, run.path / STEREO / f"{session.header.session}.wav")
         except ConfigError as exc:
             say(f"no stereo recording: {exc}")
-    if not as_json:
-        print_panel(console(), scored.summary["panel"])
-    say(f"recordings to listen to (left: user, right: agent): {directory.path / STEREO}")
-    summary: dict[str, Any] = scored.summary
-    return summary
+
+
+def _compare(summaries: list[dict[str, Any] | None]) -> None:
+    from harness.report.duplex_comparison import print_duplex_comparison
+
+    print_duplex_comparison(console(), [(summary["peer"], summary) for summary in summaries if summary])
+
+
+COMMANDS = (duplex_command,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,23 @@ priority_option = click.option(
     default="realtime",
     show_default=True,
     help="Scheduling of the measuring process, as far as the system allows; the session header says what it got.",
+)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+summary_option = click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path), help="Run directory. [default: bench_results/<date>_…]"
+)
+resume_option = click.option("--resume", is_flag=True, help="Go on with the run in --out; finished sessions are kept.")
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
+wire_option = click.option("--wire", is_flag=True, help="Keep the raw messages too (wire.jsonl of each session).")
+impair_option = click.option(
+    "--impair",
+    "impairments",
+    multiple=True,
+    metavar="SPEC",
+    help="Impair all speech, e.g. noise:white:snr=5 or reverb:rt60=0.5. Repeatable: applied in this order.",
 )
 
 

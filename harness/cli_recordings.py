@@ -1,4 +1,4 @@
-"""Commands for recordings: `import` those of others, `export` ours, `definitions` of others over one recording."""
+"""Commands for recordings: `import` those of others, `export` ours."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-ROWS, SUMMARY = "duplex.jsonl", "duplex.json"
-"""What the duplex scorer found, in the run directory."""
+from harness.cli_options import json_option
+from harness.cli_results import print_duplex, score_and_keep, write_page
+from harness.report.terminal import console, print_json, say
 
 source = click.argument("source", type=click.Path(path_type=Path), metavar="PATH")
 out_option = click.option(
@@ -17,7 +18,6 @@ out_option = click.option(
 language_option = click.option(
     "--language", default="", help="Language that is spoken, such as en or zh; for a transcript."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 
 
 @click.group("import")
@@ -86,7 +86,6 @@ def export_group() -> None:
 @json_option
 def export_fdb_command(run: Path, folder: Path, as_json: bool) -> None:
     """Full-Duplex-Bench's layout: DIR/<task>/<session>/ with input.wav, output.wav and the annotation."""
-    from harness.report.terminal import print_json, say
     from scenarios.exporters.fdb import export_fdb
 
     exported = export_fdb(run, folder)
@@ -99,60 +98,6 @@ def export_fdb_command(run: Path, folder: Path, as_json: bool) -> None:
         click.echo(exported.folder / sample)
 
 
-@click.command("definitions")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--session", "name", metavar="ID", help="Only this recording. [default: all of the run pooled]")
-@click.option("--asr", is_flag=True, help="Transcribe the agent, for definitions that need words; takes seconds.")
-@json_option
-def definitions_command(run: Path, name: str | None, asr: bool, as_json: bool) -> None:
-    """One recording, or a run pooled, under the definitions of other harnesses side by side.
-
-    A sentence for each says what it measures and why it differs.
-    """
-    import msgspec
-
-    from harness.report.definitions import print_definitions
-    from harness.report.terminal import console, print_json, say
-    from scoring.duplex.presets.definitions import definitions
-    from scoring.duplex.presets.words import NO_WORDS
-
-    table = definitions(*_materials(run, name, asr=asr))
-    if as_json:
-        print_json(table)
-    else:
-        print_definitions(console(), msgspec.to_builtins(table))
-    if any(NO_WORDS.reason in cell.reasons for row in table.rows for cell in row.cells):
-        say("some definitions need words: --asr transcribes the agent")
-
-
-def _materials(run: Path, name: str | None, *, asr: bool) -> list[Any]:
-    """What presets look at, of one session or of all but the warm-ups."""
-    from harness.core.errors import ConfigError, PrerequisiteError, nearest
-    from harness.core.run_directory import RunDirectory
-    from harness.core.scorer import Unscored
-    from scoring.duplex.presets.definitions import material_of
-    from scoring.duplex.presets.words import NO_WORDS, recognizer_at_hand, words_of
-    from scoring.timing.recording import Recording
-
-    directory = RunDirectory(run)
-    directory.info()
-    known = directory.finished()
-    if name is not None and name not in known:
-        raise ConfigError(f"--session {name}: no such session in {run}: {nearest(name, known)}")
-    recognizer = recognizer_at_hand() if asr else NO_WORDS
-    if asr and isinstance(recognizer, Unscored):
-        raise PrerequisiteError(f"--asr: {recognizer.reason}")
-    materials: list[Any] = []
-    for session in directory.load():
-        if session.header.session != name if name is not None else session.header.warmup:
-            continue
-        words = NO_WORDS if isinstance(recognizer, Unscored) else words_of(Recording(session), recognizer)
-        materials.append(material_of(session, words=words))
-    if not materials:
-        raise ConfigError(f"{run}: no finished sessions in it")
-    return materials
-
-
 def _run(out: Path | None, form: str, path: Path) -> Path:
     """Where an import goes."""
     from harness.core.run_directory import slug
@@ -161,53 +106,39 @@ def _run(out: Path | None, form: str, path: Path) -> Path:
 
 
 def _conclude(imported: Any, *, as_json: bool, tau: Path | None = None) -> None:
-    """Score an imported run, keep its figures and print them; tau: where its trajectories lie."""
+    """Score an imported run, keep its figures and page, and print them; tau: where its trajectories lie."""
     from harness.core.run_directory import RunDirectory
-    from harness.report.duplex_panel import print_panel
-    from harness.report.terminal import console, print_json, say
-    from harness.run.replay import score, write_scores
-    from scoring.duplex.scorer import DuplexScorer
+    from harness.run.replay import DUPLEX
 
     for skipped in imported.skipped:
         say(f"left out: {skipped}")
     directory = RunDirectory(imported.run)
-    write_scores(directory, score(directory))
-    scored = DuplexScorer().score(directory)
-    directory.write_lines(ROWS, scored.rows)
-    directory.write_json(SUMMARY, scored.summary)
-    panels = _tau_panels(tau, len(imported.sessions)) if tau is not None else {}
+    scored = score_and_keep(directory, as_json=as_json)[DUPLEX]
+    write_page(directory)
+    panels = _tau_panels(tau) if tau is not None else {}
     if as_json:
         found = {"run": str(imported.run), "sessions": imported.sessions, "skipped": imported.skipped}
         print_json({**found, "duplex": scored.summary, **panels})
     else:
-        print_panel(console(), scored.summary["panel"])
+        print_duplex(scored)
         if panels:
             _print_tau(panels)
     count = len(imported.sessions)
     say(f"{count} session{'s' * (count != 1)} in {imported.run}")
 
 
-def _tau_panels(path: Path, sessions: int) -> dict[str, Any]:
-    """tau-voice's panel of all trajectories together, and of each; where its own rules cannot read them, why."""
-    from harness.core.errors import HarnessError
-    from harness.report.terminal import say
+def _tau_panels(path: Path) -> dict[str, Any]:
+    """tau-voice's panel of all trajectories together, and of each."""
+    from harness.core.tick_files import read_trajectories
     from scoring.duplex.presets.tau_panel import panel_of
-    from scoring.duplex.presets.tau_ticks import read_trajectories
 
-    try:
-        trajectories = read_trajectories(path)
-    except HarnessError as exc:
-        say(f"left out: tau-voice's own panel: {exc}")
-        return {}
-    if len(trajectories) != sessions:
-        say(f"tau-voice's own panel is of {len(trajectories)} trajectories, of the {sessions} imported")
+    trajectories = [read.trajectory for read in read_trajectories(path)]
     each = [{"name": trajectory.name, "panel": panel_of([trajectory])} for trajectory in trajectories]
     return {"tau": panel_of(trajectories), "trajectories": each}
 
 
 def _print_tau(panels: dict[str, Any]) -> None:
     from harness.report.tau_panel import POOLED, print_tau_panel
-    from harness.report.terminal import console
     from scoring.duplex.presets.tau_panel import SYMBOLS
 
     def figures(panel: Any) -> dict[str, Any]:
@@ -219,4 +150,4 @@ def _print_tau(panels: dict[str, Any]) -> None:
     print_tau_panel(console(), rows)
 
 
-COMMANDS = (import_group, export_group, definitions_command)
+COMMANDS = (import_group, export_group)

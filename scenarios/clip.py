@@ -43,6 +43,8 @@ class Clip(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     source: str
     annotator: str = MANIFEST_MARKS
     """Who set the marks: the manifest, or an annotator's name and version."""
+    impairment: str = ""
+    """What was done to the clean clip, specs joined by `+`; `sha256` is then of these very samples."""
 
     @property
     def duration_s(self) -> float:

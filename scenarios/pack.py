@@ -16,6 +16,8 @@ from scenarios.annotator import annotator_name
 from scenarios.clip import AudioFile, Clip
 
 MANIFEST = "manifest.jsonl"
+SCENARIOS = "scenarios"
+"""The folder of a pack that holds its scenarios, if it has some."""
 BUNDLED_ROOT = Path(__file__).parent / "packs"
 AUDIO_SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au", ".caf", ".w64"})
 """What a folder without a manifest is searched for; a manifest may name any file that libsndfile reads."""
@@ -54,8 +56,24 @@ class Pack(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def bundled_packs() -> list[str]:
-    """Names of the packs that come with firstpacket."""
-    return sorted(path.parent.name for path in BUNDLED_ROOT.glob(f"*/{MANIFEST}"))
+    """Names of the packs of queries that come with firstpacket."""
+    return sorted(path.parent.name for path in BUNDLED_ROOT.glob(f"*/{MANIFEST}") if not _plays(path.parent))
+
+
+def bundled_scenario_packs() -> list[str]:
+    """Names of the packs that come with firstpacket and hold scenarios: their clips are no queries."""
+    return sorted(path.parent.name for path in BUNDLED_ROOT.glob(f"*/{MANIFEST}") if _plays(path.parent))
+
+
+def _plays(folder: Path) -> bool:
+    return (folder / SCENARIOS).is_dir()
+
+
+def refuse_scenarios(path_or_name: str | Path) -> None:
+    """Raises ConfigError for a bundled pack of scenarios where queries are wanted."""
+    name = str(path_or_name)
+    if name in bundled_scenario_packs() and not Path(name).exists():
+        raise ConfigError(f"{name}: holds scenarios, not queries: firstpacket duplex --pack {name}")
 
 
 def load_pack(
@@ -105,9 +123,8 @@ def _locate(path_or_name: str | Path) -> Path:
     bundled = BUNDLED_ROOT / str(path_or_name)
     if (bundled / MANIFEST).is_file() and bundled.parent == BUNDLED_ROOT:
         return bundled
-    raise ConfigError(
-        f"{path_or_name}: no such file or folder, and no bundled pack; {nearest(str(path), bundled_packs())}"
-    )
+    known = [*bundled_packs(), *bundled_scenario_packs()]
+    raise ConfigError(f"{path_or_name}: no such file or folder, and no bundled pack; {nearest(str(path), known)}")
 
 
 def read_manifest(manifest: Path) -> list[ManifestRow]:

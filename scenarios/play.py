@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.core.audio import NS_PER_MS
 from scenarios.clip import Clip
 from scenarios.compiler import Script, compile_script
-from scenarios.director import Director
-from scenarios.pack import BUNDLED_ROOT, Pack, load_pack
+from scenarios.director import NEW_START_NS, OVER_MS, Director
+from scenarios.pack import BUNDLED_ROOT, SCENARIOS, Pack, load_pack
 from scenarios.scenario import Scenario
 from scenarios.scenario_file import load_scenarios
-
-SCENARIOS = "scenarios"
-"""The folder of a pack that holds its scenarios."""
 
 
 class ScenarioPack(NamedTuple):
@@ -32,7 +30,9 @@ def load_scenario_pack(name: str) -> ScenarioPack:
 
 
 class ScenarioPlay:
-    """One scenario of a run; planned like a query. Scripts are made by `at_rate`, one for each repeat."""
+    """One scenario of a run; planned like a query. Scripts are made by `at_rate`, one for each repeat.
+
+    over_ms: the silence after which an agent that does not say so has ended its turn."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class ScenarioPlay:
         repeats: int = 1,
         seed: int = 0,
         impairments: Sequence[str] = (),
+        over_ms: int = OVER_MS,
         scripts: Sequence[Script] = (),
     ) -> None:
         self._scenario = scenario
@@ -49,6 +50,7 @@ class ScenarioPlay:
         self._repeats = repeats
         self._seed = seed
         self._impairments = tuple(impairments)
+        self._over_ms = over_ms
         self._scripts = tuple(scripts)
         self.id = scenario.id
         self.language = scenario.language
@@ -77,9 +79,19 @@ class ScenarioPlay:
             repeats=self._repeats,
             seed=self._seed,
             impairments=self._impairments,
+            over_ms=self._over_ms,
             scripts=scripts,
         )
 
+    @property
+    def rules(self) -> dict[str, int]:
+        """The parameters by which the director tells the agent's turns apart."""
+        return {"over_ms": self._over_ms, "new_start_ms": NEW_START_NS // NS_PER_MS}
+
+    def hangs_on_agent(self, repeat: int) -> bool:
+        """Whether an event has its place, or the session its end, only from what the agent does."""
+        return self.linger_ms is None or bool(self._scripts[repeat].cues)
+
     def direct(self, repeat: int, start_ns: int, ahead_samples: int) -> Director:
         """A director of repeat `repeat`; `at_rate` must have been called."""
-        return Director(self._scripts[repeat], start_ns, ahead_samples=ahead_samples)
+        return Director(self._scripts[repeat], start_ns, ahead_samples=ahead_samples, over_ms=self._over_ms)

@@ -77,7 +77,7 @@ class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):
     """A query was put on the user's timeline. Samples are positions in `user.wav`.
 
     clip_sample, clip_samples: where the clip starts and how long it is. speech_start, speech_end: first and one past
-    the last sample of speech.
+    the last sample of speech. impairment, audio_sha256: as in `ScenarioEvent`, of an impaired query.
     """
 
     turn: int
@@ -89,6 +89,8 @@ class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):
     text: str = ""
     language: str = ""
     annotator: str = ""
+    impairment: str = ""
+    audio_sha256: str = ""
 
 
 class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
@@ -111,6 +113,9 @@ class ScenarioEvent(Event, frozen=True, kw_only=True, tag="scenario_event"):
     anchor_ns: the instant that the event is relative to, as the user side knew it when it placed the event (with
     `timed_out`, the instant at which it stopped waiting). planned_delay_ns: from the anchor to `speech_start`, jitter
     included. offset_exact: `speech_start` lies where it was planned; not so when the anchor was known too late.
+    anchor_rule: how an agent's anchor was known: `speech` (it was heard to begin), `response_done` or
+    `playback_stopped` (it said so), `silence` (it was silent for long), `silence_and_text` (and no text came either),
+    `timeout`; "" for the user's own anchors.
     impairment: specs of what was done to the clean clip, joined by `+`. audio_sha256: of the samples that were put.
     """
 
@@ -127,6 +132,7 @@ class ScenarioEvent(Event, frozen=True, kw_only=True, tag="scenario_event"):
     planned_delay_ns: int
     offset_exact: bool = True
     timed_out: bool = False
+    anchor_rule: str = ""
     category: str = ""
     tags: tuple[str, ...] = ()
     impairment: str = ""

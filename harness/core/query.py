@@ -11,7 +11,8 @@ class Query(Protocol):
     """One spoken query (`scenarios.clip.Clip` is one).
 
     samples: mono int16, shape (n,), at `rate_hz`. speech_start, speech_end: first and one past the last sample of
-    speech. annotator: who set the marks (`manifest` or an annotator's name and version).
+    speech. annotator: who set the marks (`manifest` or an annotator's name and version). sha256: of the sound as it was
+    loaded, of an impaired one of `samples`. impairment: what was done to the clean sound ("": nothing).
     """
 
     @property
@@ -40,6 +41,9 @@ class Query(Protocol):
 
     @property
     def sha256(self) -> str: ...
+
+    @property
+    def impairment(self) -> str: ...
 
     def at_rate(self, rate_hz: int) -> Self:
         """The whole clip resampled, delay-compensated, its marks mapped."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from harness.report.failure import plain
 from harness.report.figure import DASH, Figure, figures, run_rtfs
-from harness.report.grid import natural_width, plain_table
 from harness.report.overview import overview
+from harness.report.side_by_side import Beside, print_side_by_side
 
 COMPARED = ("first_audible_ms", "first_packet_ms", "ttft_ms", "endpoint_ms", "rtf")
 CLOCKS = ("turn mode", "anchor of rtf")
 """Rows below the figures that say by which clocks they were taken; the second only below an RTF."""
-LEAST_LABEL = 12
-"""Narrowest that a column gets for the sake of its peer's name; longer names go on below themselves."""
 
 STARTS = {
     "upload": "when the last byte of the whole query had left",
@@ -48,13 +44,8 @@ def print_comparison(console: Console, summaries: list[tuple[str, dict[str, Any]
     names = [name for name in COMPARED if any(name in peer.found for peer in peers)]
     if names:
         console.print(Text("Side by side: p50 and its 95 % interval", style="bold"))
-    rest = peers if names else []
-    while rest:
-        count, table = _widest(console, names, rest)
-        console.print(table)
-        rest = rest[count:]
-        if rest:
-            console.print()
+        rows = [*names, *CLOCKS[: 1 + ("rtf" in names)]]
+        print_side_by_side(console, rows, [_beside(peer, names) for peer in peers])
     for line in _apart(peers):
         console.print(Text(f"Not comparable: {line}", style="yellow", overflow="fold"))
     for label, summary in summaries:
@@ -86,63 +77,17 @@ def _figures(summary: dict[str, Any]) -> dict[str, Figure]:
     return {figure.metric.name: figure for figure in found if figure.n and figure.metric.name in COMPARED}
 
 
-def _widest(console: Console, names: Sequence[str], peers: Sequence[Peer]) -> tuple[int, Table]:
-    """As many of the peers as fit, and their table: the interval beside the p50 where there is room, else below it."""
-    for count in range(len(peers), 0, -1):
-        for joint in (" ", "\n"):
-            table = _table(console, names, peers[:count], joint)
-            if natural_width(console, table) <= console.width:
-                return count, table
-    return 1, _table(console, names, peers[:1], "\n")
+def _beside(peer: Peer, names: Sequence[str]) -> Beside:
+    """Its column: the figures, then the clocks that they were taken by."""
+    clocks = [peer.mode or DASH, ",\n".join(peer.anchors) or DASH][: 1 + ("rtf" in names)]
+    return Beside(peer.label, (*(_cell(peer.found.get(name)) for name in names), *((clock,) for clock in clocks)))
 
 
-def _table(console: Console, names: Sequence[str], peers: Sequence[Peer], joint: str) -> Table:
-    cells = [[_cell(peer.found.get(name), joint) for name in names] + _clocks(peer, names) for peer in peers]
-    rows = [*names, *CLOCKS[: 1 + ("rtf" in names)]]
-    widths = [max([LEAST_LABEL, *(cell_len(line) for cell in column for line in cell.split("\n"))]) for column in cells]
-    spare = console.width - max(map(len, rows)) - sum(width + 2 for width in widths)
-    for index, peer in enumerate(peers):
-        more = min(max(0, spare), max(0, cell_len(peer.label) - widths[index]))
-        widths[index] += more
-        spare -= more
-    table = plain_table()
-    table.add_column("metric", no_wrap=True)
-    for peer, width in zip(peers, widths, strict=True):
-        table.add_column(_broken(peer.label, width), justify="right", width=width, overflow="fold")
-    for index, name in enumerate(rows):
-        table.add_row(name, *(Text(column[index]) for column in cells))
-    return table
-
-
-def _clocks(peer: Peer, names: Sequence[str]) -> list[str]:
-    """Its cells in the rows `CLOCKS`."""
-    return [peer.mode or DASH, ",\n".join(peer.anchors) or DASH][: 1 + ("rtf" in names)]
-
-
-def _cell(figure: Figure | None, joint: str) -> str:
+def _cell(figure: Figure | None) -> tuple[str, ...]:
     if figure is None:
-        return DASH
+        return (DASH,)
     p50 = figure.show(figure.p50)
-    return p50 if "p50" not in figure.intervals else f"{p50}{joint}({figure.interval()})"
-
-
-def _broken(label: str, width: int) -> Text:
-    """The label in lines of at most `width`, broken after a separator where one is near."""
-    lines = [""]
-    for piece in _pieces(label):
-        if lines[-1] and cell_len(lines[-1] + piece) > width:
-            lines.append("")
-        lines[-1] += piece
-    return Text("\n".join(line.strip() for line in lines))
-
-
-def _pieces(label: str) -> list[str]:
-    pieces = [""]
-    for character in label:
-        pieces[-1] += character
-        if character in "-_/:.?&= ":
-            pieces.append("")
-    return [piece for piece in pieces if piece]
+    return (p50,) if "p50" not in figure.intervals else (p50, f"({figure.interval()})")
 
 
 def _print_statuses(console: Console, label: str, summary: dict[str, Any]) -> None:

@@ -56,6 +56,13 @@ def print_panel(console: Console, cells: Sequence[Mapping[str, Any]]) -> None:
             console.print(Text(line, style="dim"))
 
 
+def print_title(console: Console, peer: str, summary: Mapping[str, Any]) -> None:
+    """Whose panel follows, and over how much: one line above it."""
+    title = Text(plain(peer), style="bold", overflow="fold")
+    title.append(f": {summary['sessions']} sessions, {summary['events']} events", style="not bold")
+    console.print(title)
+
+
 def _row(cell: Mapping[str, Any]) -> Row:
     unit = str(cell["unit"])
     ci95 = cell.get("ci95")

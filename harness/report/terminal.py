@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from rich.console import Console
+
+if TYPE_CHECKING:  # a command that only says something should not wait for them
+    from rich.console import Console
 
 
 def console() -> Console:
     """Standard output, as wide as the terminal."""
+    from rich.console import Console
+
     return Console()
 
 
 def print_json(value: Any) -> None:
     """A result for programs, indented."""
+    import msgspec
+
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
 
 

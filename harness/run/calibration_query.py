@@ -18,6 +18,7 @@ class CalibrationQuery:
     text = ""
     language = ""
     annotator = "calibration"
+    impairment = ""
 
     def __init__(self, duration_ms: int, rate_hz: int = 24_000) -> None:
         self.id = f"tone-{duration_ms}ms"

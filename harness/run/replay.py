@@ -1,181 +1,90 @@
-"""Everything that can be computed from a run's disk, computed again and compared with what stands there.
-
-Equal means the same bytes: what would be written is what stands on disk. The comparison of values only says where.
-"""
+"""Everything that can be computed from a run's disk, computed again, kept, and compared with what stands there."""
 
 from __future__ import annotations
 
-import reprlib
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import msgspec
-
-from harness.core.errors import SessionFormatError
 from harness.core.plugins import SCORERS, load
-from harness.core.run_directory import RunDirectory, json_bytes, lines_bytes
+from harness.core.run_directory import RunDirectory
 from harness.core.scorer import Scored, Scorer
 from harness.core.session.audio_file import read_audio
 from harness.core.session.reader import Session
+from harness.run.replay_difference import Difference, Kept, differences_in
 
-TIMING = "timing"
-ROWS, SUMMARY = "metrics.jsonl", "summary.json"
-LINE_CHARS = 160
-"""Longest line about one difference."""
-_WHERE_CHARS, _SAID_CHARS, _NAMED = 64, 92, 3
-_short = reprlib.Repr()
-_short.maxlevel, _short.maxdict, _short.maxlist, _short.maxstring, _short.maxother = 2, 2, 2, 34, 34
+TIMING, DUPLEX = "timing", "duplex"
+KEPT = {
+    TIMING: Kept(rows="metrics.jsonl", summary="summary.json"),
+    DUPLEX: Kept(rows="duplex.jsonl", summary="duplex.json"),
+}
+"""By scorer: where its figures stand."""
+SCENARIO = "scenario"
+"""Key of a session's config that names the scenario it played."""
 
-
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that came out otherwise than it stands on disk. said: how, in a few words."""
-
-    where: str
-    said: str
-
-    def line(self) -> str:
-        """For a person, at most `LINE_CHARS` characters."""
-        return f"{_cut(self.where, _WHERE_CHARS)}: {_cut(self.said, _SAID_CHARS)}"
+Watch = Callable[[int, int], None]
+"""Told after each session: how many have been read, of how many."""
 
 
-class VerifiedRun(RunDirectory):
-    """A run whose recordings are all checked, the user's sound, which no figure needs, too."""
+class ScoredRun(RunDirectory):
+    """A run that a scorer reads. verified: every recording is checked, the user's sound, which no figure needs, too."""
+
+    def __init__(self, run: RunDirectory, *, verified: bool = False, watch: Watch | None = None) -> None:
+        super().__init__(run.path)
+        self._verified = verified
+        self._watch = watch
 
     def load(self) -> Iterator[Session]:
         """As there. Raises SessionFormatError for a missing or changed sound file."""
-        for session in super().load():
-            read_audio(session.path, session.header.user)
-            _ = session.agent
+        total = len(self.finished())
+        for number, session in enumerate(super().load(), start=1):
+            if self._verified:
+                read_audio(session.path, session.header.user)
+                _ = session.agent
             yield session
+            if self._watch is not None:
+                self._watch(number, total)
 
 
-def score(run: RunDirectory, name: str = TIMING) -> Scored:
+def scorers_of(run: RunDirectory) -> tuple[str, ...]:
+    """The scorers that have something to say of a run: `duplex` where its figures are kept, its sessions play
+    scenarios, or others recorded it. Raises SessionFormatError."""
+    return (TIMING, DUPLEX) if is_stored(run, DUPLEX) or _holds_conversations(run) else (TIMING,)
+
+
+def _holds_conversations(run: RunDirectory) -> bool:
+    """By its first session: those of a run are all of a kind."""
+    first = next(run.load(), None)
+    return first is not None and (bool(first.header.imported) or SCENARIO in first.header.config)
+
+
+def score(run: RunDirectory, name: str = TIMING, *, verified: bool = False, watch: Watch | None = None) -> Scored:
     """Run a scorer over a run directory. Raises ScoringError or SessionFormatError."""
     scorer: Scorer = load(SCORERS, name)()
-    return scorer.score(run)
+    return scorer.score(ScoredRun(run, verified=verified, watch=watch))
 
 
-def score_verified(run: RunDirectory, name: str = TIMING) -> Scored:
-    """As `score`, and check every sound file of every session. Raises ScoringError or SessionFormatError."""
-    return score(VerifiedRun(run.path), name)
+def score_all(run: RunDirectory, *, verified: bool = False, watch: Watch | None = None) -> dict[str, Scored]:
+    """Every scorer of the run by name; with `verified` the recordings are checked once. Raises as `score`."""
+    names = scorers_of(run)
+    return {
+        name: score(run, name, verified=verified and name == names[0], watch=watch if name == names[-1] else None)
+        for name in names
+    }
 
 
-def write_scores(run: RunDirectory, scored: Scored) -> None:
-    """Put the timing rows and their summary into the run directory."""
-    run.write_lines(ROWS, scored.rows)
-    run.write_json(SUMMARY, scored.summary)
+def write_scores(run: RunDirectory, scored: Scored, name: str = TIMING) -> None:
+    """Put a scorer's rows and summary into the run directory."""
+    run.write_lines(KEPT[name].rows, scored.rows)
+    run.write_json(KEPT[name].summary, scored.summary)
 
 
-def is_stored(run: RunDirectory) -> bool:
-    """Whether the run directory holds figures at all."""
-    return any((run.path / name).exists() for name in (ROWS, SUMMARY))
+def is_stored(run: RunDirectory, name: str = TIMING) -> bool:
+    """Whether the run directory holds figures of this scorer at all."""
+    return any((run.path / file).exists() for file in (KEPT[name].rows, KEPT[name].summary))
 
 
-def differences(run: RunDirectory, scored: Scored) -> list[Difference]:
-    """What differs between `scored` and the run's `metrics.jsonl` and `summary.json`; empty means the same bytes.
+def differences(run: RunDirectory, scored: Scored, name: str = TIMING) -> list[Difference]:
+    """What differs between `scored` and what is stored; empty means the same bytes.
 
     One file without the other is a difference; neither is none, as nothing was stored yet.
     """
-    if not is_stored(run):
-        return []
-    return [*_rows(run, scored), *_summary(run, scored)]
-
-
-def _rows(run: RunDirectory, scored: Scored) -> list[Difference]:
-    stored, now = run.read_bytes(ROWS), lines_bytes(scored.rows)
-    if stored == now:
-        return []
-    if stored is None:
-        return [Difference(where=ROWS, said=f"is missing, {len(scored.rows)} rows computed")]
-    try:
-        rows = run.read_lines(ROWS)
-    except SessionFormatError:
-        return [Difference(where=ROWS, said="cannot be read")]
-    computed = _plain(scored.rows)
-    before, after = _sessions(rows), _sessions(computed)
-    found: list[Difference] = []
-    if before == after:
-        _compare(rows, computed, ROWS, found)
-    else:
-        found = [Difference(where=ROWS, said=said) for said in _other_rows(before, after)]
-    return found or [_bytes_differ(ROWS, stored, now)]
-
-
-def _summary(run: RunDirectory, scored: Scored) -> list[Difference]:
-    stored, now = run.read_bytes(SUMMARY), json_bytes(scored.summary)
-    if stored == now:
-        return []
-    if stored is None:
-        return [Difference(where=SUMMARY, said="is missing")]
-    try:
-        summary = run.read_json(SUMMARY)
-    except SessionFormatError:
-        return [Difference(where=SUMMARY, said="cannot be read")]
-    found: list[Difference] = []
-    _compare(summary, _plain(scored.summary), SUMMARY, found)
-    return found or [_bytes_differ(SUMMARY, stored, now)]
-
-
-def _plain(value: Any) -> Any:
-    """As it would be read back from disk."""
-    return msgspec.json.decode(msgspec.json.encode(value))
-
-
-def _sessions(rows: list[dict[str, Any]]) -> list[str]:
-    """The session id of each row."""
-    return [str(row.get("session")) for row in rows]
-
-
-def _other_rows(before: list[str], after: list[str]) -> Iterator[str]:
-    """How the rows' sessions differ: how many, and which are not there any more or new."""
-    yield f"{len(before)} rows stored, {len(after)} computed"
-    known, made = Counter(before), Counter(after)
-    missing, new = [name for name in known if name not in made], [name for name in made if name not in known]
-    if missing:
-        yield f"not computed any more: {_names(missing)}"
-    if new:
-        yield f"not stored: {_names(new)}"
-    other = [name for name in known if name in made and known[name] != made[name]]
-    if other:
-        yield f"another number of turns: {_names(other)}"
-    if not (missing or new or other):
-        yield "the same sessions in another order"
-
-
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(_cut(repr(name)[1:-1], 20) for name in names[:_NAMED]) + more
-
-
-def _compare(stored: Any, now: Any, where: str, found: list[Difference]) -> None:
-    """Collect where two values from JSON differ; 1, 1.0 and true are three values, 0.0 and -0.0 two."""
-    if isinstance(stored, dict) and isinstance(now, dict):
-        for key in [*stored, *(key for key in now if key not in stored)]:
-            place = f"{where}.{key if key.isprintable() else repr(key)}"
-            if key not in now:
-                found.append(Difference(where=place, said=f"stored {_short.repr(stored[key])}, not computed"))
-            elif key not in stored:
-                found.append(Difference(where=place, said=f"not stored, computed {_short.repr(now[key])}"))
-            else:
-                _compare(stored[key], now[key], place, found)
-    elif isinstance(stored, list) and isinstance(now, list):
-        if len(stored) != len(now):
-            found.append(Difference(where=where, said=f"{len(stored)} items stored, {len(now)} computed"))
-            return
-        for index, (old, new) in enumerate(zip(stored, now, strict=True)):
-            _compare(old, new, f"{where}[{index}]", found)
-    elif type(stored) is not type(now) or stored != now or repr(stored) != repr(now):
-        found.append(Difference(where=where, said=f"stored {_short.repr(stored)}, computed {_short.repr(now)}"))
-
-
-def _bytes_differ(name: str, stored: bytes, now: bytes) -> Difference:
-    """The values are the same, the bytes are not: another order of keys, another way of writing a number."""
-    common = min(len(stored), len(now))
-    at = next((index for index in range(common) if stored[index] != now[index]), common)
-    line = stored.count(b"\n", 0, at) + 1
-    return Difference(where=name, said=f"the same values in other bytes, from line {line} (byte {at}) on")
-
-
-def _cut(text: str, chars: int) -> str:
-    return text if len(text) <= chars else text[: chars - 3] + "..."
+    return differences_in(run, scored, KEPT[name]) if is_stored(run, name) else []

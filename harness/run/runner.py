@@ -203,6 +203,8 @@ class SessionRunner:
             text=query.text,
             language=query.language,
             annotator=query.annotator,
+            impairment=query.impairment,
+            audio_sha256=query.sha256 if query.impairment else "",
         )
         self._sink(started)
         if self._peer.profile.upload:

@@ -49,7 +49,9 @@ def impair(clip: Clip, specs: Sequence[Spec], *, seed: str, voices: Sequence[Cli
     gain = highest / peak if peak > highest else 1.0
     samples = read_only(float_to_int16(x * gain))
     return Impaired(
-        clip=msgspec.structs.replace(clip, samples=samples, sha256=audio_sha256(samples)),
+        clip=msgspec.structs.replace(
+            clip, samples=samples, sha256=audio_sha256(samples), impairment=JOINT.join(applied)
+        ),
         applied=JOINT.join(applied),
         gain_db=20.0 * float(np.log10(gain)),
     )

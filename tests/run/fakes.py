@@ -50,7 +50,8 @@ class ToneQuery:
     """A query of `samples` samples whose speech is [start, end)."""
 
     def __init__(self, name: str = "tone", rate_hz: int = 24_000, ms: int = 400, lead_ms: int = 100) -> None:
-        self.id, self.text, self.language, self.annotator, self.sha256 = name, "beep", "en", "test", ""
+        self.id, self.text, self.language, self.annotator = name, "beep", "en", "test"
+        self.sha256 = self.impairment = ""
         self.rate_hz = rate_hz
         n, lead = rate_hz * ms // 1000, rate_hz * lead_ms // 1000
         wave = np.sin(np.arange(n) * 2 * np.pi * 440 / rate_hz) * 8000

@@ -13,7 +13,8 @@ from harness import cli
 from harness.core.errors import SessionFormatError
 from harness.core.run_directory import RunDirectory, RunInfo
 from harness.core.scorer import Scored
-from harness.run.replay import Difference, differences, is_stored, score, score_verified, write_scores
+from harness.run.replay import differences, is_stored, score, write_scores
+from harness.run.replay_difference import Difference
 from tests.scoring.timing.recordings import header, vad_turn
 
 pytestmark = pytest.mark.unit
@@ -87,7 +88,7 @@ def test_sound_that_is_not_what_was_recorded_is_refused(
     assert said.count("\n") == 1
     assert f"sessions/b/{side}.wav" in said
     with pytest.raises(SessionFormatError, match=rf"b/{side}\.wav"):
-        score_verified(run)
+        score(run, verified=True)
 
 
 def vad_tone():

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.core.errors import ConfigError
 from harness.core.events import AudioReceived, Note, ScenarioEvent, TurnStarted
 from harness.core.run_directory import RunDirectory
+from harness.core.tick_files import read_trajectories
 from scenarios.importers.tau2 import import_tau2
 from scoring.duplex.hearing import hear
+from scoring.duplex.presets import tau
+from scoring.duplex.presets.definitions import material_of
+from scoring.duplex.presets.tau_panel import panel_of
+from scoring.duplex.presets.tau_ticks import quantised
 from scoring.duplex.spans import Span
 from scoring.timing.scorer import TimingScorer
 from tests.scenarios.recorded import only
@@ -101,6 +109,48 @@ def test_the_length_of_a_tick_comes_from_the_results(tmp_path: Path) -> None:
 def test_simulations_inside_one_file(tmp_path: Path) -> None:
     file = write(tmp_path / "all.json", {"simulations": [simulation("a"), {"id": "half-duplex"}, simulation("b")]})
     assert import_tau2(file, tmp_path / "run").sessions == ("a", "b")
+
+
+def pattern(draw: st.DrawFn, letters: str, length: int) -> str:
+    return draw(st.text(alphabet=letters, min_size=length, max_size=length))
+
+
+@st.composite
+def simulations(draw: st.DrawFn) -> dict[str, Any]:
+    """Any ticks: speech on both sides, backchannels, tics and asides that last a tick or several."""
+    length = draw(st.integers(3, 60))
+    users, agents, extra, second = (
+        pattern(draw, letters, length) for letters in ("..#b", ".#", "....ttan", ".....taA")
+    )
+    inserts = {"t": ("vocal_tic", "[cough]"), "a": ("non_directed_phrase", "hold on")}
+    ticks = []
+    for user, agent, first, other in zip(users, agents, extra, second, strict=True):
+        said = chunk(user != ".", "backchannel" if user == "b" else "generate_message", inserts.get(first))
+        if first == "n":
+            said["source_effects"] = {"burst_noise_file": "sounds/dog.wav"}
+        if other != ".":
+            kind, text = inserts[other.lower()]
+            said["speech_effects"] = {"speech_insert": {"type": kind, "text": text if other.islower() else "ahem"}}
+        ticks.append({"user_chunk": said, "agent_chunk": chunk(agent == "#")})
+    return {"id": "sim", "ticks": ticks}
+
+
+@settings(max_examples=40, deadline=None)
+@given(simulations(), st.sampled_from([0.2, 0.05]))
+def test_the_session_and_the_file_give_one_panel(content: dict[str, Any], tick_s: float) -> None:
+    with TemporaryDirectory() as folder:
+        write(Path(folder) / "results.json", {"info": {"audio_native_config": {"tick_duration_seconds": tick_s}}})
+        write(Path(folder) / "simulations" / "a.json", content)
+        (read,) = read_trajectories(Path(folder))
+        import_tau2(Path(folder), Path(folder) / "run")
+        material = material_of(only(Path(folder) / "run"))
+    assert material.conversation is not None
+    again = quantised(material.conversation, "sim", read.trajectory.tick_ns)
+    assert [(t.user, t.agent) for t in again.ticks] == [(t.user, t.agent) for t in read.trajectory.ticks]
+    assert panel_of([again]) == panel_of([read.trajectory])
+    measured = tau.PRESET.measure(material)
+    assert measured.figures == panel_of([read.trajectory]).shown()
+    assert measured.n == panel_of([read.trajectory]).n()
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ _LATENCY_OF = {"response": "L_R_s", "yield": "L_Y_s"}
 
 
 def compute(materials: Sequence[Material]) -> Measured:
-    spoken = [(m.conversation, m.name) for m in materials if m.conversation is not None]
+    spoken = [(m.conversation, m.name, _tick_ns(m)) for m in materials if m.conversation is not None]
     if not spoken:
         absent: dict[str, Figure] = dict.fromkeys(SYMBOLS, NO_CONVERSATION)
         return Measured(figures=absent, n=dict.fromkeys(SYMBOLS, 0))
-    trajectories = [quantised(conversation, name) for conversation, name in spoken]
+    trajectories = [quantised(conversation, name, tick_ns) for conversation, name, tick_ns in spoken]
     values: list[Value] = []
-    for trajectory, (conversation, name) in zip(trajectories, spoken, strict=True):
+    for trajectory, (conversation, name, _) in zip(trajectories, spoken, strict=True):
         for event in events_of(trajectory):
             at_ns = conversation.begin_ns + event.tick * trajectory.tick_ns
             good = 1.0 if event.good or event.kind == "agent_interrupts" else 0.0
@@ -46,6 +46,13 @@ def compute(materials: Sequence[Material]) -> Measured:
                 values.append(Value(session=name, event=event.kind, at_ns=at_ns, figure=figure, value=value))
     panel = panel_of(trajectories)
     return Measured(figures=dict(panel.shown()), n=panel.n(), values=tuple(values))
+
+
+def _tick_ns(material: Material) -> int | None:
+    """The length of a tick that the recording came with, where it came in ticks."""
+    header = material.recording.session.header if material.recording is not None else None
+    tick_ns = header.config.get("tick_ns") if header is not None and header.imported == "tau2" else None
+    return tick_ns if isinstance(tick_ns, int) and tick_ns > 0 else None
 
 
 PRESET = Preset(

@@ -29,7 +29,7 @@ import msgspec
 
 from harness.core.audio import NS_PER_MS, NS_PER_S
 from harness.core.scorer import Unscored
-from scoring.duplex.presets.tau_ticks import BACKCHANNEL, Effect, Tick, Trajectory
+from harness.core.ticks import BACKCHANNEL, Effect, Tick, Trajectory
 
 YIELD_WINDOW_NS = 2_000 * NS_PER_MS
 """An interrupted agent has this long to fall silent."""

@@ -9,11 +9,12 @@ import pytest
 
 from harness.core.scorer import Unscored
 from harness.core.session.reader import load_session
+from harness.core.tick_files import read_trajectories
 from scenarios.importers.tau2 import import_tau2
 from scoring.duplex.presets.definitions import definitions, material_of
 from scoring.duplex.presets.material import Material
 from scoring.duplex.presets.tau_panel import panel_of
-from scoring.duplex.presets.tau_ticks import quantised, read_trajectories
+from scoring.duplex.presets.tau_ticks import quantised
 from tests.scoring.duplex.presets.test_tau import VECTOR
 
 pytestmark = pytest.mark.unit
@@ -45,7 +46,7 @@ def test_an_imported_trajectory_has_its_own_panel(tmp_path: Path) -> None:
     material = imported(source, tmp_path)
     assert material.conversation is not None
     found = panel_of([quantised(material.conversation)])
-    assert found == panel_of(read_trajectories(source))
+    assert found == panel_of([each.trajectory for each in read_trajectories(source)])
     assert (found.response_latency_mean, found.counts.vocal_tic_total) == (pytest.approx(0.2), 1)
     assert found.counts.agent_interrupts_count == 1
 
@@ -54,7 +55,8 @@ def test_an_imported_trajectory_has_its_own_panel(tmp_path: Path) -> None:
 def test_the_published_trajectory_survives_its_import(tmp_path: Path) -> None:
     material = imported(VECTOR, tmp_path)
     assert material.conversation is not None
-    assert panel_of([quantised(material.conversation)]) == panel_of(read_trajectories(VECTOR))
+    published = [each.trajectory for each in read_trajectories(VECTOR)]
+    assert panel_of([quantised(material.conversation)]) == panel_of(published)
 
 
 def test_what_nobody_stamped_is_not_measured(tmp_path: Path) -> None:

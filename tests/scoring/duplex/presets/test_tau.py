@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.errors import ConfigError, SessionFormatError
 from harness.core.scorer import Unscored
+from harness.core.tick_files import read_trajectories
+from harness.core.ticks import Effect, Tick, Trajectory
 from scoring.duplex.presets import tau
 from scoring.duplex.presets.material import Material
 from scoring.duplex.presets.tau_panel import Panel, events_of, panel_of
-from scoring.duplex.presets.tau_ticks import Effect, Tick, Trajectory, quantised, read_trajectories
+from scoring.duplex.presets.tau_ticks import quantised
 from scoring.duplex.spans import Conversation, Span, UserSpan
 
 pytestmark = pytest.mark.unit
@@ -43,7 +44,7 @@ def panel(user: str, agent: str, actions: dict[int, str] | None = None, **effect
 
 @pytest.mark.skipif(not VECTOR.is_dir(), reason="shared data is not here: tau-voice")
 def test_the_published_vector() -> None:
-    (trajectory,) = read_trajectories(VECTOR)
+    ((trajectory, _, _),) = read_trajectories(VECTOR)
     expected = json.loads((VECTOR / "expected.json").read_text())[trajectory.name]
     found = msgspec.to_builtins(panel_of([trajectory]))
     assert found.pop("counts") == expected.pop("counts")
@@ -189,43 +190,19 @@ def test_a_conversation_in_ticks() -> None:
     }
 
 
-def simulation(ticks: list[tuple[bool, bool]], **more: Any) -> dict[str, Any]:
-    listed = [{"user_chunk": {"contains_speech": u}, "agent_chunk": {"contains_speech": a}} for u, a in ticks]
-    return {"id": "x", "ticks": listed, **more}
+def test_what_came_in_ticks_goes_back_into_the_same() -> None:
+    def span(first: int, last: int) -> tuple[int, int]:
+        return 7 + first * 100 * MS, 7 + last * 100 * MS
 
-
-def test_reading_a_file_a_folder_and_results_with_their_simulations(tmp_path: Path) -> None:
-    inside = simulation([(True, False), (False, True)], task_id=4)
-    inside["ticks"][1]["user_chunk"]["source_effects"] = {"speech_insert": {"type": "vocal_tic", "text": "hm"}}
-    inside["ticks"][1]["user_chunk"]["speech_effects"] = {"speech_insert": {"type": "other", "text": "hi"}}
-    inside["ticks"][0]["agent_chunk"] = None
-    for name in ("a", "b"):
-        (tmp_path / name / "simulations").mkdir(parents=True)
-        (tmp_path / name / "simulations" / "x.json").write_text(json.dumps({**inside, "id": name}))
-    info = {"audio_native_config": {"tick_duration_seconds": 0.1, "provider": "p"}}
-    (tmp_path / "a" / "results.json").write_text(json.dumps({"info": info}))
-    (tmp_path / "b" / "results.json").write_text(
-        json.dumps({"simulations": [{**inside, "id": "c"}, inside | {"ticks": None}]})
+    came = conversation(
+        user=(UserSpan(*span(1, 3)), UserSpan(*span(4, 6), kind="tic", event="cough")),
+        agent=(Span(*span(5, 8)),),
+        end_ns=span(0, 9)[1],
     )
-    first, second, third = read_trajectories(tmp_path)
-    assert [first.name, second.name, third.name] == ["a", "b", "c"]
-    assert (first.tick_ns, second.tick_ns, first.provider, first.task) == (100 * MS, 200 * MS, "p", "4")
-    assert first.ticks[1] == Tick(agent=True, effects=(Effect("vocal_tic", "hm"), Effect("non_directed", "hi")))
-    assert read_trajectories(tmp_path / "a" / "simulations" / "x.json") == [first]
-    assert read_trajectories(tmp_path / "a" / "simulations")[0].tick_ns == 100 * MS
-
-
-def test_what_is_no_trajectory_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such file"):
-        read_trajectories(tmp_path / "none")
-    with pytest.raises(ConfigError, match="neither"):
-        read_trajectories(tmp_path)
-    (tmp_path / "x.json").write_text(json.dumps({"id": "x", "ticks": []}))
-    with pytest.raises(SessionFormatError, match="no ticks"):
-        read_trajectories(tmp_path / "x.json")
-    (tmp_path / "x.json").write_text("[" * 100_000)
-    with pytest.raises(SessionFormatError, match="no tau-voice trajectory"):
-        read_trajectories(tmp_path / "x.json")
+    ticks = quantised(came, tick_ns=100 * MS).ticks
+    assert "".join("#" if tick.user else "." for tick in ticks) == ".##......"
+    assert "".join("#" if tick.agent else "." for tick in ticks) == ".....###."
+    assert [index for index, tick in enumerate(ticks) if tick.effects] == [4, 5]
 
 
 def test_the_preset_on_conversations() -> None:

@@ -1,0 +1,42 @@
+"""How far a scorer has got with the recordings of a run: one line on a terminal, nothing anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self, TextIO
+
+from harness.run.progress import duration
+
+QUIET_S = 2.0
+"""Work that takes less than this says nothing."""
+
+
+class ReplayProgress:
+    """Call it with each session that was read; leaving it clears the line."""
+
+    def __init__(self, stream: TextIO | None = None, *, shown: bool = True) -> None:
+        self._stream = stream or sys.stderr
+        self._shown = shown and self._stream.isatty()
+        self._begin_s = time.monotonic()
+        self._said = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        spent_s = time.monotonic() - self._begin_s
+        if not self._shown or spent_s < QUIET_S:
+            return
+        self._said = True
+        left = duration(spent_s / done * (total - done))
+        self._stream.write(f"\r\x1b[K{done}/{total} recordings looked at, {left} left")
+        self._stream.flush()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._said:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
