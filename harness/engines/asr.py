@@ -14,7 +14,7 @@ from harness.engines.pinned import WHISPER_BASE
 from harness.engines.resample import resample
 
 WHISPER_RATE_HZ = 16_000
-_PROMPTS = {"zh": "以下是普通话的句子，请用简体中文。"}
+SIMPLIFIED_PROMPTS = {"zh": "以下是普通话的句子，请用简体中文。"}
 """Without a simplified prompt Whisper base answers Mandarin in traditional characters."""
 
 
@@ -50,7 +50,7 @@ class FasterWhisper:
 
     def __init__(self, model: str = WHISPER_BASE.name, *, threads: int = 1, word_times: bool = False) -> None:
         self._module = require("faster_whisper", "asr")
-        self._zhconv = require("zhconv", "asr")
+        require("zhconv", "asr")
         folder = store.resolve_with(model, ("model.bin", "config.json"))
         self._word_times = word_times
         self._whisper: Any = self._module.WhisperModel(
@@ -68,7 +68,7 @@ class FasterWhisper:
             language=language,
             beam_size=1,
             temperature=0.0,
-            initial_prompt=_PROMPTS.get(language),
+            initial_prompt=SIMPLIFIED_PROMPTS.get(language),
             condition_on_previous_text=False,
             word_timestamps=self._word_times,
         )
@@ -77,15 +77,21 @@ class FasterWhisper:
         if self._word_times:
             words = tuple(
                 Word(
-                    text=self._simplified(word.word.strip(), language),
+                    text=_in_script(word.word.strip(), language),
                     start_sample=round(word.start * rate_hz),
                     end_sample=round(word.end * rate_hz),
                 )
                 for segment in listed
                 for word in segment.words or ()
             )
-        text = self._simplified("".join(segment.text for segment in listed).strip(), language)
+        text = _in_script("".join(segment.text for segment in listed).strip(), language)
         return Transcript(text=text, words=words, model=self.name)
 
-    def _simplified(self, text: str, language: str) -> str:
-        return str(self._zhconv.convert(text, "zh-cn")) if language == "zh" else text
+
+def simplified(text: str) -> str:
+    """Traditional characters as simplified ones, the rest untouched. Raises PrerequisiteError without the extra."""
+    return str(require("zhconv", "asr").convert(text, "zh-cn"))
+
+
+def _in_script(text: str, language: str) -> str:
+    return simplified(text) if language == "zh" else text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from importlib import metadata
 from typing import Any
 
 from harness.core.errors import PrerequisiteError
@@ -17,5 +19,20 @@ def require(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as exc:
-        missing = exc.name or module
-        raise PrerequisiteError(f"{missing} is not installed: pip install 'firstpacket[{extra}]'") from exc
+        raise missing(exc.name or module, extra) from exc
+
+
+def installed(module: str, extra: str, package: str = "") -> str:
+    """The version of what brings `module`, without importing it (torch takes seconds). package: its name on the index,
+    by default the module's with dashes. Raises PrerequisiteError as `require` does."""
+    if importlib.util.find_spec(module) is None:
+        raise missing(module, extra)
+    try:
+        return metadata.version(package or module.replace("_", "-"))
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def missing(module: str, extra: str) -> PrerequisiteError:
+    """What is not installed, and how it is."""
+    return PrerequisiteError(f"{module} is not installed: pip install 'firstpacket[{extra}]'")
