@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from collections.abc import Sequence
+from typing import Protocol, Self, runtime_checkable
 
 from harness.core.audio import Int16
+from harness.core.item import Item
 
 
 class Query(Protocol):
@@ -48,3 +50,27 @@ class Query(Protocol):
     def at_rate(self, rate_hz: int) -> Self:
         """The whole clip resampled, delay-compensated, its marks mapped."""
         ...
+
+
+@runtime_checkable
+class Deferred(Protocol):
+    """A query whose sound is read only when its session is about to begin. It can be sent to another process."""
+
+    def loaded(self) -> Query:
+        """The same query with its sound. Takes its time, so it is never called where something is measured."""
+        ...
+
+
+@runtime_checkable
+class Posed(Protocol):
+    """What a benchmark's query says beside its sound. history: (role, text) of the rounds before it. missing: why it
+    cannot be said, or empty."""
+
+    @property
+    def item(self) -> Item: ...
+
+    @property
+    def history(self) -> Sequence[tuple[str, str]]: ...
+
+    @property
+    def missing(self) -> str: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,12 +11,13 @@ import msgspec
 
 from harness.core.audio import NS_PER_MS, NS_PER_S, ms_to_samples
 from harness.core.clock import wall_anchor
-from harness.core.commands import Commit, Configure, CreateResponse
+from harness.core.commands import AddHistory, Commit, Configure, CreateResponse
 from harness.core.connector import Connection, Peer, Prepared
 from harness.core.errors import ConnectorError
 from harness.core.events import CommandSent, ConnectionClosed, Event, GoAway, Note, PeerError, TurnEnded, TurnStarted
+from harness.core.item import Item
 from harness.core.profile import TurnControl
-from harness.core.query import Query
+from harness.core.query import Posed, Query
 from harness.core.retry import LONGEST_WAIT_S, asked_wait_s
 from harness.core.session.header import AudioInfo, ClockInfo, Header, PeerInfo
 from harness.run.microphone import Cue, Microphone
@@ -70,7 +72,8 @@ class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the runner saw, for progress and for deciding whether to go on; figures come from scoring.
 
     rest: the queries that are left since the peer ended the session before them. resume_ns: when the peer, which spoke
-    of a rate limit, may be asked again (0: it did not).
+    of a rate limit, may be asked again (0: it did not). connected: false where nothing could be said, so that the peer
+    was left alone.
     """
 
     plan: SessionPlan
@@ -79,6 +82,7 @@ class SessionResult(msgspec.Struct, frozen=True, kw_only=True):
     error: ConnectorError | None = None
     rest: SessionPlan | None = None
     resume_ns: int = 0
+    connected: bool = True
 
     @property
     def answered(self) -> bool:
@@ -121,9 +125,11 @@ class SessionRunner:
         self._note_ignored()
         if self._plan.takes_over:
             self._note("reopened", "a new session for the queries that were left when the peer ended the one before")
+        unsayable = self._unsayable()
         try:
             try:
-                await self._hold()
+                if not unsayable:
+                    await self._hold()
             except ConnectorError as exc:
                 error = exc
                 if not self._said or self._said not in str(exc):  # else the peer's own event stands there already
@@ -131,18 +137,29 @@ class SessionRunner:
                     self._sink(PeerError(t_ns=now_ns, code=exc.code or exc.kind, message=str(exc), fatal=True))
             if error is None:
                 rest = self._move(self._leaving or self._gone)
-            self._not_run(str(error) if error else self._leaving or self._gone, rest)
+            self._not_run(str(error) if error else unsayable or self._leaving or self._gone, rest)
             keep = True
         finally:
             await asyncio.shield(recorder.close(self._number, keep=keep))
         return SessionResult(
             plan=self._plan,
             outcomes=tuple(self._outcomes),
-            reason=str(error) if error else self._gone,
+            reason=str(error) if error else unsayable or self._gone,
             error=error,
             rest=rest,
             resume_ns=self._resume_ns,
+            connected=not unsayable,
         )
+
+    def _unsayable(self) -> str:
+        """Why no query of the session can be asked of this peer; empty where all can."""
+        for query in self._queries:
+            if isinstance(query, Posed) and query.missing:
+                return query.missing
+            if isinstance(query, Posed) and query.history and not self._peer.profile.history:
+                rounds = len(query.history)
+                return f"the peer takes no text history, and {query.id} goes on from {rounds} messages before it"
+        return ""
 
     async def _hold(self) -> None:
         configure = Configure(
@@ -165,6 +182,8 @@ class SessionRunner:
         try:
             self._ping(connection)
             for turn, query in enumerate(self._queries):
+                if isinstance(query, Posed):
+                    self._add_history(connection, query.history, turn)
                 if self._gone or (turn and self._leaving):
                     break
                 await self._turn(turn, query, connection, microphone)
@@ -179,6 +198,12 @@ class SessionRunner:
             microphone.stop()
             self._ping_deadline.cancel()
             await connection.close()
+
+    def _add_history(self, connection: Connection, history: Sequence[tuple[str, str]], turn: int | None = None) -> None:
+        """Tell the peer what was said before."""
+        for role, text in history:
+            command = AddHistory(role="user" if role == "user" else "assistant", text=text)
+            self._send(connection, "add_history", connection.prepare(command), turn)
 
     async def _listen(self, watch: TurnWatch) -> None:
         """Wait as a listener would until the answer has been heard; an endless one is left after the time limit."""
@@ -393,12 +418,20 @@ class SessionRunner:
             commit_after=options.commit_after,
             queries=tuple(query.id for query in self._queries),
             languages=tuple(query.language for query in self._queries),
+            items=tuple(self._item(query) for query in self._queries if isinstance(query, Posed)),
             repeat=self._plan.repeat,
             warmup=self._plan.warmup,
             user=AudioInfo(file=f"user.{options.audio_format}", rate_hz=peer.profile.input_rate_hz),
             agent=AudioInfo(file=f"agent.{options.audio_format}", rate_hz=peer.profile.output_rate_hz),
             firstpacket=_version(),
         )
+
+    def _item(self, query: Posed) -> Item:
+        """The query's item, with what became of its history."""
+        if not query.history:
+            return query.item
+        history: Literal["injected", "missing"] = "injected" if self._peer.profile.history else "missing"
+        return msgspec.structs.replace(query.item, history=history)
 
 
 def _version() -> str:

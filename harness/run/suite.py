@@ -18,6 +18,7 @@ from harness.core.errors import ConfigError
 from harness.core.events import TurnEnded, decode_event
 from harness.core.retry import LONGEST_WAIT_S
 from harness.core.run_directory import RunDirectory, RunInfo
+from harness.run.loader import Loader
 from harness.run.plan import PlanOptions, plan_sessions
 from harness.run.progress import duration
 from harness.run.quiet import hold
@@ -81,6 +82,8 @@ class Health:
 
     def learn(self, result: SessionResult) -> None:
         """Give a peer up when no session can be set up: the rest would fail alike."""
+        if not result.connected:
+            return
         if result.error is None:
             self._set_up = True
             return
@@ -111,6 +114,7 @@ class Suite:
         self._health = [Health() for _ in runs]
         self._held = 0
         self._ended = asyncio.Event()
+        self._loader = Loader()
 
     async def run(self) -> SuiteResult:
         """Hold every session that is not finished yet. Raises RecordingError when the disk fails.
@@ -128,7 +132,7 @@ class Suite:
         self._total, self._kept = len(plan), len(plan) - len(todo)
         waiting = iter(todo)
         try:
-            async with asyncio.TaskGroup() as group:
+            async with self._loader, asyncio.TaskGroup() as group:
                 for _ in range(min(self._options.concurrency, len(todo))):
                     group.create_task(self._work(waiting))
         except BaseExceptionGroup as exc:
@@ -150,6 +154,7 @@ class Suite:
     async def _one(self, peer: int, session: SessionPlan) -> SessionResult:
         """Hold one session when its time has come, and learn from it."""
         await self._stay_away(peer)
+        session = await self._loader.load(session)
         await self._breathe()
         alone = hold.depth == 0
         with hold:

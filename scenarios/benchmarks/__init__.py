@@ -1,0 +1,1 @@
+"""Published benchmarks as data sets: what their queries are, and where the sound of each comes from."""
