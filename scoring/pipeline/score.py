@@ -61,7 +61,7 @@ def keep_scores(run: RunDirectory, scores: BenchmarkScores) -> None:
 
 def _summary(
     benchmark: Benchmark,
-    rows: list[Mapping[str, Any]] | list[dict[str, Any]],
+    rows: list[dict[str, Any]],
     answers: list[ItemAnswer],
     having: Engines,
 ) -> dict[str, Any]:
