@@ -15,14 +15,14 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
 from harness.core.scorer import Unscored
-from harness.engines.clip_engine import Clip
+from harness.engines.clip_engine import Clip, Kind
 from scoring.benchmarks.benchmark import Benchmark, Evidence, Stage
 from scoring.judge.task import JudgeTask, Verdict
 from scoring.pipeline.answers import ItemAnswer
 from scoring.speech.answer import Answer as HeardAnswer
 from scoring.speech.stage import Heard
 
-SPEECH: tuple[Stage, ...] = ("asr", "mos", "emotion")
+SPEECH: tuple[Kind, ...] = ("asr", "mos", "emotion")
 OUTSTANDING = 256
 """Judge tasks handed over at once: more than any judge works on, and few enough to hold."""
 
@@ -41,8 +41,6 @@ class SpeechEngine(Protocol):
 class JudgeEngine(Protocol):
     """`scoring.judge.client.Judge`, as far as it is used here."""
 
-    name: str
-
     def submit(self, task: JudgeTask) -> Future[Verdict]: ...
 
 
@@ -51,12 +49,13 @@ class Engines(NamedTuple):
 
     speech: Mapping[Stage, SpeechEngine]
     judge: JudgeEngine | None
+    judge_name: str
     missing: Mapping[Stage, str]
 
     def names(self) -> dict[str, str]:
         """Stage to the name of its engine."""
         named: dict[str, str] = {stage: engine.name for stage, engine in self.speech.items()}
-        return named | ({"judge": self.judge.name} if self.judge else {})
+        return named | ({"judge": self.judge_name} if self.judge else {})
 
 
 class _Message(NamedTuple):
@@ -155,9 +154,10 @@ class Gatherer:
         if isinstance(message.value, Unscored):
             self._missing[index][message.stage] = message.value.reason
             return
-        self._found[index][message.stage] = message.value
+        value = message.value.text if message.stage == "asr" else message.value
+        self._found[index][message.stage] = value
         if message.stage == "asr" and "judge" in self._benchmark.needs(answer.item):
-            self._ask(index, self._benchmark.speech_tasks(answer.item, answer.text, message.value))
+            self._ask(index, self._benchmark.speech_tasks(answer.item, answer.text, value))
 
     def _ask(self, index: int, tasks: Sequence[JudgeTask]) -> None:
         if not tasks:
