@@ -8,8 +8,8 @@ import msgspec
 
 ParseRule = Literal["verdict", "refusal", "digit", "tag"]
 """How a reply is read (`scoring.judge.parsing`). verdict: starts with the word for right or wrong; refusal: starts
-with the word for success or failure; digit: a grade of 0 to 5, the first one found; tag: exactly one of two bracketed
-tags."""
+with the word for success or failure; digit: a grade of 0 to 5 in square brackets, the first one found; tag: exactly one
+of two bracketed tags."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,8 @@ class JudgeTask(msgspec.Struct, frozen=True, kw_only=True):
 
     name: what the answer decides, unique within the item (`correct`, `semantic`, `refuse`). language: of the words that
     `rule` looks for. tries: calls at most until a reply can be read. default: what the published rule takes when none
-    could. prompt: `own`, or the path within the benchmark's checkout that the wording was read from.
+    could. prompt: `own`, or the path within the benchmark's checkout that the wording was read from. tags: of the rule
+    `tag`, the one for true first.
     """
 
     name: str
@@ -32,6 +33,7 @@ class JudgeTask(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
     default: bool | int
     prompt: str
+    tags: tuple[str, str] = ("[Yes]", "[No]")
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
