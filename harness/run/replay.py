@@ -51,9 +51,11 @@ def scorers_of(run: RunDirectory) -> tuple[str, ...]:
 
 
 def _holds_conversations(run: RunDirectory) -> bool:
-    """By its first session: those of a run are all of a kind."""
+    """By its first session: those of a run are all of a kind. A benchmark's answers are no conversations."""
     first = next(run.load(), None)
-    return first is not None and (bool(first.header.imported) or SCENARIO in first.header.config)
+    if first is None or first.header.items:
+        return False
+    return bool(first.header.imported) or SCENARIO in first.header.config
 
 
 def score(run: RunDirectory, name: str = TIMING, *, verified: bool = False, watch: Watch | None = None) -> Scored:

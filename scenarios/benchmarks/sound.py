@@ -5,10 +5,12 @@ Each is a small record that can be sent to another process; nothing is read befo
 
 from __future__ import annotations
 
+import io
 import tempfile
 from pathlib import Path
 
 import msgspec
+import soundfile
 
 from harness.core.audio import audio_sha256, map_sample
 from harness.core.errors import ConfigError
@@ -67,6 +69,20 @@ class ImpairedSound(msgspec.Struct, frozen=True, tag="impaired"):
 
 
 AnySound = FileSound | ParquetSound | ImpairedSound
+
+
+def length_of(source: RecordedSound) -> tuple[int, int]:
+    """(samples, rate in Hz) by the file's own header; (0, 0) where it cannot be read."""
+    try:
+        data = (
+            io.BytesIO(read_sound(source.path, source.group, source.offset))
+            if isinstance(source, ParquetSound)
+            else source.path
+        )
+        info = soundfile.info(data)
+    except (ConfigError, OSError, soundfile.LibsndfileError):
+        return 0, 0
+    return int(info.frames), int(info.samplerate)
 
 
 def clip_of(source: AnySound, clip_id: str, text: str, language: str) -> Clip:

@@ -105,33 +105,45 @@ def write_run(
 
     Raises ConfigError where `out` is taken or cannot be written to, or two recordings share an id.
     """
-    run = RunDirectory(out)
-    if run.exists() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-        raise ConfigError(f"--out {out}: is not empty; name a directory that does not exist yet")
+    refuse_taken(out)
     names: list[str] = []
     for recording in recordings:
         name = slug(recording.id)
         if name in names:
             raise ConfigError(f"{source}: two recordings would share the session id {name!r}")
         names.append(name)
-    run.write_info(
-        RunInfo(
-            peer=f"import/{form}",
-            suite=slug(source.stem),
-            created=datetime.fromtimestamp(wall_anchor(SystemClock()).wall_ns / 1e9, UTC).strftime(
-                "%Y-%m-%dT%H:%M:%SZ"
-            ),
-            firstpacket=harness.__version__,
-            config={"imported": True, "format": form, "source": source.name, "skipped": list(skipped)},
-            planned=tuple(names),
-        )
-    )
+    run = begin_run(out, names, form=form, source=source, suite=slug(source.stem), detail={"skipped": list(skipped)})
     try:
         for name, recording in zip(names, recordings, strict=True):
             write_session(run.sessions, name, recording, form=form)
     except OSError as exc:
         raise ConfigError(f"{out}: cannot be written ({exc.strerror or exc})") from exc
     return Imported(run=out, sessions=tuple(names), skipped=tuple(skipped))
+
+
+def refuse_taken(out: Path) -> None:
+    """Raises ConfigError where something stands already."""
+    if RunDirectory(out).exists() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+        raise ConfigError(f"--out {out}: is not empty; name a directory that does not exist yet")
+
+
+def begin_run(
+    out: Path, names: Sequence[str], *, form: str, source: Path, suite: str, detail: dict[str, Any], peer: str = ""
+) -> RunDirectory:
+    """Make the run directory of an import. Raises ConfigError, PrerequisiteError."""
+    run = RunDirectory(out)
+    wall_s = wall_anchor(SystemClock()).wall_ns / 1e9
+    run.write_info(
+        RunInfo(
+            peer=peer or f"import/{form}",
+            suite=suite,
+            created=datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            firstpacket=harness.__version__,
+            config={"imported": True, "format": form, "source": source.name, **detail},
+            planned=tuple(names),
+        )
+    )
+    return run
 
 
 def write_session(sessions: Path, name: str, recording: Recording, *, form: Format) -> None:

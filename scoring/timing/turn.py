@@ -124,7 +124,7 @@ def _turn(recording: Recording, started: list[TurnStarted], marks: list[int], in
     sent = recording.sent_between(event.clip_sample, following.clip_sample if following else None)
     anchor = _anchor_packet(recording, event)
     speech_end = _speech_end(recording, event, anchor)
-    bound_ns = _early_bound(speech_end, anchor)
+    bound_ns = _early_bound(recording, speech_end, anchor)
     owned = [response for response in recording.responses if begin_ns <= response.start.t_ns < end_ns]
     if recording.session.header.profile.continuous:
         owned = []
@@ -172,8 +172,11 @@ def _speech_end(recording: Recording, event: TurnStarted, anchor: AudioSent | No
     return recording.timeline.end_of(event.speech_end)
 
 
-def _early_bound(speech_end: Point, anchor: AudioSent | None) -> int:
-    """Answers that start before this instant are early. A query that was not sent to its end has early ones only."""
+def _early_bound(recording: Recording, speech_end: Point, anchor: AudioSent | None) -> int:
+    """Answers that start before this instant are early. A query that was not sent to its end has early ones only; of
+    recordings of others that give no time for it, none is."""
     if isinstance(speech_end, Instant):
         return speech_end.t_ns
+    if recording.session.header.imported and not recording.sent:
+        return -FOREVER_NS
     return anchor.t_ns if anchor is not None and not anchor.lost else FOREVER_NS
