@@ -29,7 +29,7 @@ def print_definitions(console: Console, table: Mapping[str, Any]) -> None:
     table: sessions, and rows of name, source, says, cells (figure, value, n, reasons) and notes; a value is a number or
     {"reason": why there is none}.
     """
-    console.print(Text(_title(table["sessions"]), style="bold", overflow="fold"))
+    console.print(Text(title_of(table["sessions"]), style="bold", overflow="fold"))
     rows = [row for definition in table["rows"] for row in _rows(definition)]
     console.print(fit(console, COLUMNS, rows).table)
     for definition in table["rows"]:
@@ -37,7 +37,8 @@ def print_definitions(console: Console, table: Mapping[str, Any]) -> None:
         _print_sentences(console, definition)
 
 
-def _title(sessions: Sequence[str]) -> str:
+def title_of(sessions: Sequence[str]) -> str:
+    """What a table is over, in words."""
     names = ", ".join(plain(name) for name in sessions[:NAMED])
     if len(sessions) == 1:
         return names

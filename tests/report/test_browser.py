@@ -204,3 +204,29 @@ def test_a_run_that_never_connected_is_reasons_without_a_chart(chromium, tmp_pat
     assert watched.page.evaluate("document.documentElement.scrollWidth") == width
     assert watched.complaints == []
     watched.page.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
+def test_conversations_fit_the_page_and_keep_quiet(chromium, tmp_path: Path, width: int, scheme: str) -> None:
+    from harness.report.html import write_report
+    from tests.report.duplex_run import write_conversations
+
+    run = write_conversations(tmp_path / "run")
+    write_report(run)
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    watched = Watched(context.new_page())
+    page = watched.page
+    page.goto(run.report.as_uri())
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    boxes = page.evaluate(
+        """[...document.querySelectorAll('.histogram rect')].map((node) => {
+          const box = node.getBoundingClientRect(); return [box.left, box.right, box.height]; })"""
+    )
+    assert boxes
+    assert all(0 <= left < right <= width and height > 0 for left, right, height in boxes)
+    ink = "getComputedStyle(document.querySelector('.panel tr{}:not(.category) .p50')).color"
+    assert page.evaluate(ink.format(".few")) != page.evaluate(ink.format(":not(.few)"))
+    assert watched.complaints == []
+    assert [url for url in watched.requests if not url.startswith(("data:", run.path.as_uri()))] == []
+    context.close()
