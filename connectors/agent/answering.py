@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 from connectors.agent.conversation import Conversation
+from connectors.agent.heard import Heard
 from connectors.agent.plan import Plan, Step
 from connectors.agent.shared import Shared
 from connectors.agent.wire import Wire
 from connectors.codecs.server import ServerEvents
 from harness.core.audio import NS_PER_S, samples_to_ns
 
+Role = Literal["answer", "greeting", "backchannel", "resumed"]
+
+
+class Cut(NamedTuple):
+    """An answer that was cut short. heard: how many of its samples were heard."""
+
+    plan: Plan
+    heard: int
+
 
 class Answering:
     """At most one answer at a time, of session number `session`.
 
-    count: answers begun so far. A listener without a buffer is imagined, so that speech over what was sent but is
+    count: answers begun so far. cut: by the last interruption. on_free: called when an answer has been heard to its end
+    or is stopped. A listener without a buffer is imagined, so that speech over what was sent but is
     not yet heard counts as an interruption as well.
     """
 
@@ -38,33 +50,68 @@ class Answering:
         self._from_ns = 0
         self._next = 0
         self._open = False
+        self._sounds = False
         self._playout_end_ns = 0
+        self._heard = Heard(session, shared.truth.add)
         self.count = 0
+        self.cut: Cut | None = None
+        self.on_free: Callable[[], None] = lambda: None
+        if wire.mouth is not None:
+            wire.mouth.on_said = self._heard.said
+            wire.mouth.on_state = self._mouth_state
 
     @property
     def active(self) -> str | None:
         """Name of the response that has begun and is not done."""
         return self._plan.response if self._plan is not None and self._open else None
 
-    def start(self, plan: Plan, from_ns: int) -> None:
+    @property
+    def busy(self) -> bool:
+        """Whether an answer has begun and has not been heard to its end."""
+        return self.active is not None or self._playing
+
+    @property
+    def sounding(self) -> bool:
+        """Whether the agent is being heard, or pauses in an answer that has been heard to begin."""
+        return self._sounds and self.busy
+
+    @property
+    def _playing(self) -> bool:
+        mouth = self._wire.mouth
+        return self._now_ns() < self._playout_end_ns or (mouth is not None and mouth.speaking)
+
+    def start(self, plan: Plan, from_ns: int, role: Role = "answer") -> None:
         """Let `plan` out; its instants count from `from_ns`."""
         self._drop_timer()
         self.count += 1
         self._plan, self._from_ns, self._next, self._open = plan, from_ns, 0, True
+        self._sounds, self.cut = False, None
         self._conversation.answer_begins(plan)
-        about = (plan.response, plan.answer, plan.language, plan.rate_hz)
+        self._heard.begins(plan)
+        about = (plan.response, plan.answer, plan.language, plan.rate_hz, role, plan.from_sample)
         self._truth(("response", self._session, self._now_ns(), self.count, *about))
         self._run()
 
     def interrupt(self) -> None:
         """The user speaks: what is being sent stops, and what is still being heard is noted."""
+        plan = self._plan
+        cut = None if plan is None else Cut(plan, self._heard_samples(plan))
         if self.active is not None:
             self.cancel("turn_detected", "barge_in")
-        elif self._plan is not None and self._now_ns() < self._playout_end_ns:
-            self._stopped(self._plan, "barge_in")
+        elif plan is not None and self._playing:
+            self._stopped(plan, "barge_in")
             self.silence()
+        else:
+            cut = None
         self._drop_timer()
-        self._plan = None
+        self._plan, self.cut = None, cut
+        self.on_free()
+
+    def _heard_samples(self, plan: Plan) -> int:
+        mouth = self._wire.mouth
+        if mouth is not None:
+            return mouth.said_samples(plan.response)
+        return self._heard.samples_at(plan.response, self._now_ns())
 
     def cancel(self, reason: Literal["turn_detected", "client_cancelled"], why: str) -> None:
         """End the active response early, with the events that say so."""
@@ -99,6 +146,7 @@ class Answering:
         """Stop without a word: the connection is going or gone."""
         if self._plan is not None and self._open:
             self._stopped(self._plan, why)
+        self._heard.close(self._now_ns())
         self._drop_timer()
         if self._late is not None:
             self._late.cancel()
@@ -137,9 +185,11 @@ class Answering:
         size = (step.samples, len(step.frame), self._wire.buffered_bytes())
         self._truth(("write", self._session, plan.response, step.kind, before_ns, after_ns, *size))
         if step.kind == "audio":
+            self._heard.said(plan.response, step.samples, before_ns)
             self._sent(plan, step.samples, after_ns)
 
     def _sent(self, plan: Plan, samples: int, t_ns: int) -> None:
+        self._sounds = self._sounds or samples > 0
         self._conversation.answer_sent(plan, samples)
         self._playout_end_ns = max(self._playout_end_ns, t_ns) + samples_to_ns(samples, plan.rate_hz)
 
@@ -150,12 +200,32 @@ class Answering:
             self._wire.mouth.finish(plan.response)
         self._conversation.answer_ends(plan, "completed" if status == "completed" else "incomplete")
         self._truth(("done", self._session, before_ns, after_ns, plan.response, status))
+        if status != "cancelled":
+            self._finish(plan)
+
+    def _mouth_state(self, state: Literal["started", "stopped"], response: str) -> None:
+        for payload in self._events.playback(state, response):
+            self._wire.write_frame(self._events.frame(payload))
+        if state == "stopped":
+            self._heard.over(response)
+            self.on_free()
+
+    def _finish(self, plan: Plan) -> None:
+        """Everything was sent: when it has been heard, it is over."""
+        wait_ns = self._playout_end_ns - self._now_ns()
+        mouth = self._wire.mouth
+        if wait_ns > 0:
+            self._loop.call_later(wait_ns / NS_PER_S, self._finish, plan)
+        elif mouth is None or not mouth.speaking:
+            self._heard.over(plan.response)
+            self.on_free()
 
     def _stopped(self, plan: Plan, why: str) -> None:
         now_ns = self._now_ns()
         sent = self._conversation.samples_sent(plan.item)
         self._truth(("stop", self._session, now_ns, plan.response, why, sent, now_ns < self._playout_end_ns))
         self._playout_end_ns = min(self._playout_end_ns, now_ns)
+        self._heard.over(plan.response, cut_ns=now_ns if self._wire.mouth is None else None)
 
     def _drop_timer(self) -> None:
         if self._timer is not None:

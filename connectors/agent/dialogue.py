@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from connectors.agent.answering import Answering
 from connectors.agent.conversation import Conversation
 from connectors.agent.endpointer import PAUSE_MS, Endpointer, ScriptedEndpointer, SileroEndpointer
+from connectors.agent.manners import Manners
 from connectors.agent.shared import Shared
+from connectors.agent.speaker import Speaker
 from connectors.agent.wire import Wire
 from connectors.codecs import openai_requests as requests
 from connectors.codecs.openai_session import dig
@@ -38,8 +40,11 @@ class Dialogue:
         self._truth = shared.truth.add
         self._conversation = Conversation(server.events)
         self._answering = Answering(number, server.events, self._conversation, wire, shared)
+        self._speaker = Speaker(number, server, self._answering, shared, fail=self._server_error)
+        self._manners = Manners(number, self._answering, shared, tell_start=self._tell_start, tell_stop=self._tell_stop)
         self._loop = asyncio.get_running_loop()
         self._timers: list[asyncio.TimerHandle] = []
+        self._stands = False
         self._held: list[tuple[bytes, int, bool]] | None = []
         self._input = PcmStream()
         self._received = 0
@@ -48,6 +53,7 @@ class Dialogue:
         self._endpointer: Endpointer | None = None
         self._early_at: int | None = None
         self._early_given = False
+        self._nod_at: int | None = None
         self._read_stall_due = self._knobs.stall_read_ms > 0
         self._rate_hz = self._server.input_rate_hz
         self._handlers: dict[type[requests.Request], Callable[[Any, int], None]] = {
@@ -96,6 +102,8 @@ class Dialogue:
     def closed(self) -> None:
         """The connection is gone: nothing may fire any more."""
         self._answering.drop("close")
+        self._manners.close()
+        self._speaker.give_way()
         for timer in self._timers:
             timer.cancel()
         self._held = []
@@ -105,13 +113,15 @@ class Dialogue:
         self._truth(("ready", self._number, before_ns, after_ns))
         held, self._held = self._held or [], None
         if self._wire.mouth is not None:
-            self._wire.mouth.on_state = self._sounds
             self._wire.mouth.start()
         for data, t_ns, is_text in held:
             self.receive(data, t_ns, is_text)
 
-    def _sounds(self, state: Literal["started", "stopped"], response: str) -> None:
-        self._send(self._server.events.playback(state, response))
+    def _stand(self) -> None:
+        """The settings are taken, or the first sound has come: speak first, if told to."""
+        before, self._stands = self._stands, True
+        if not (before or self._knobs.greet_ms is None or self._server.one_turn):
+            self._speaker.greet(self._manners.decide("greet", self._received, self._received))
 
     def _go_away(self) -> None:
         self._send(self._server.events.go_away(0))
@@ -126,21 +136,30 @@ class Dialogue:
         first, began = self._received, self._turn_began
         end = self._received = first + len(pcm) // PCM16_BYTES
         self._truth(("append", self._number, t_ns, first, end, first - began, end - began))
+        self._stand()
         if pcm and self._server.detector is not None:
-            if self._endpointer is None:
-                self._endpointer = self._new_endpointer(first)
-            for heard in self._endpointer.push(pcm):
-                if heard.kind == "start":
-                    self._speech_began(heard.sample)
-                else:
-                    self._end_turn(heard.sample, self._knobs.endpointer)
-            if self._early_at is not None and end >= self._early_at:
-                self._answer_early(self._endpointer)
+            self._listen(pcm, first)
         if self._wire.mouth is not None:
             self._wire.mouth.heard(end - first, self._rate_hz)
         if self._read_stall_due and end >= ms_to_samples(self._knobs.stall_read_at_ms, self._rate_hz):
             self._read_stall_due = False
             self._wire.stop_reading(self._knobs.stall_read_ms / 1000)
+
+    def _listen(self, pcm: bytes, first: int) -> None:
+        if self._endpointer is None:
+            self._endpointer = self._new_endpointer(first)
+        for heard in self._endpointer.push(pcm):
+            if heard.kind == "start":
+                self._speech_began(heard.sample)
+            else:
+                self._speech_ended(heard.sample)
+        if self._early_at is not None and self._received >= self._early_at:
+            self._answer_early(self._endpointer)
+        voiced_to = self._endpointer.voiced_to
+        if voiced_to is not None:
+            self._manners.speech_goes_on(voiced_to, self._received, self._rate_hz)
+            if self._nod_at is not None and self._received >= self._nod_at:
+                self._nod(self._nod_at)
 
     def _new_endpointer(self, first: int) -> Endpointer:
         if self._knobs.endpoint_sample is not None:
@@ -153,13 +172,26 @@ class Dialogue:
 
     def _speech_began(self, sample: int) -> None:
         self._truth(("speech_start", self._number, self._shared.now_ns(), sample))
+        self._speaker.give_way()
+        wanted = dig(self._server.detector, "interrupt_response") is not False
+        self._manners.speech_began(sample, self._received, may_interrupt=wanted)
+        if self._knobs.early_answer_ms is not None and not self._early_given:
+            self._early_at = sample + ms_to_samples(self._knobs.early_answer_ms, self._rate_hz)
+        if self._knobs.backchannel_after_ms is not None:
+            self._nod_at = sample + ms_to_samples(self._knobs.backchannel_after_ms, self._rate_hz)
+
+    def _tell_start(self, sample: int) -> None:
         padding = dig(self._server.detector, "prefix_padding_ms")
         began_ms = sample * 1000 // self._rate_hz - (padding if isinstance(padding, int) else 0)
         self._send(self._server.events.speech_started(self._next_user_item(), max(0, began_ms)))
-        if dig(self._server.detector, "interrupt_response") is not False:
-            self._answering.interrupt()
-        if self._knobs.early_answer_ms is not None and not self._early_given:
-            self._early_at = sample + ms_to_samples(self._knobs.early_answer_ms, self._rate_hz)
+
+    def _tell_stop(self, sample: int) -> None:
+        """The end that the protocol reports is that of the audio in the turn, the silence that ended it included."""
+        self._send(self._server.events.speech_stopped(self._next_user_item(), sample * 1000 // self._rate_hz))
+
+    def _speech_ended(self, sample: int) -> None:
+        self._nod_at = None
+        self._end_turn(sample, self._knobs.endpointer)
 
     def _answer_early(self, endpointer: Endpointer) -> None:
         self._early_at = None
@@ -173,12 +205,15 @@ class Dialogue:
         if source != "early":
             self._early_at = None
             self._early_given = False
-        # The end that the protocol reports is that of the audio in the turn, the silence that ended it included.
-        self._send(self._server.events.speech_stopped(self._next_user_item(), self._received * 1000 // self._rate_hz))
-        taken = sample if source == "scripted" else self._received
-        self._take_turn(taken)
-        if dig(self._server.detector, "create_response") is not False:
-            self._answer(decided_ns, at_once=at_once)
+        verdict = self._manners.speech_ended(sample, self._received, self._rate_hz)
+        if verdict == "ignored":
+            self._turn_began = self._received
+            return
+        self._take_turn(sample if source == "scripted" else self._received)
+        if verdict == "false_interruption":
+            self._speaker.resume(decided_ns)
+        elif dig(self._server.detector, "create_response") is not False:
+            self._speaker.answer_next(decided_ns, at_once=at_once)
 
     def _commit(self, request: requests.CommitInput, t_ns: int) -> None:
         buffered = self._received - self._turn_began
@@ -192,7 +227,7 @@ class Dialogue:
         self._take_turn(self._received)
 
     def _take_turn(self, end: int) -> None:
-        item = self._next_user_item()
+        item = self._speaker.after = self._next_user_item()
         self._turns += 1
         self._turn_began = end
         events = self._server.events
@@ -214,21 +249,18 @@ class Dialogue:
             message = f"Conversation already has an active response in progress: {self._answering.active}."
             self._refuse(_invalid("conversation_already_has_active_response", message, request))
         else:
-            self._answer(t_ns)
+            self._speaker.answer(t_ns)
 
-    def _answer(self, from_ns: int, *, at_once: bool = False) -> None:
-        if self._knobs.never_answer or self._answering.active is not None:
-            return
-        if self._knobs.error == "server_error":
-            self._truth(("error", self._number, self._shared.now_ns(), "server_error"))
-            self._error("server_error", "server_error", "The server had an error.")
-            return
-        number = self._answering.count + 1
-        language = self._server.language or self._knobs.language
-        # Sessions start their rotation one answer on, so that runs of one turn a session hear them all.
-        answer = self._shared.library.pick(str(language), self._number + number - 2, self._knobs.language)
-        plan = self._shared.plans.get(self._server.events, number, answer, at_once=at_once)
-        self._answering.start(plan, from_ns)
+    def _nod(self, due: int) -> None:
+        """Say "mm-hm" while the user speaks; `due` at this sample."""
+        every_ms = self._knobs.backchannel_every_ms
+        self._nod_at = None if every_ms is None else due + ms_to_samples(every_ms, self._rate_hz)
+        if not self._answering.busy:
+            self._speaker.backchannel(self._manners.decide("backchannel", due, self._received))
+
+    def _server_error(self) -> None:
+        self._truth(("error", self._number, self._shared.now_ns(), "server_error"))
+        self._error("server_error", "server_error", "The server had an error.")
 
     def _barge_in(self, request: requests.BargeIn, t_ns: int) -> None:
         self._truth(("speech_start", self._number, t_ns, self._received))
@@ -269,6 +301,7 @@ class Dialogue:
         language = self._server.language or ""
         declared = self._knobs.declared_rate_hz
         self._truth(("configured", self._number, t_ns, turn, language, self._rate_hz, declared))
+        self._stand()
 
     def _item(self, request: requests.Request, t_ns: int) -> None:
         match request:

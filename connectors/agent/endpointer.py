@@ -22,6 +22,11 @@ class Heard(NamedTuple):
 
 
 class Endpointer(Protocol):
+    """voiced_to: where the last voice heard of the speech under way ends (grid: 32 ms); None: nobody speaks."""
+
+    @property
+    def voiced_to(self) -> int | None: ...
+
     def push(self, pcm: bytes) -> list[Heard]:
         """Take the next PCM16 samples of the session."""
         ...
@@ -43,19 +48,31 @@ class SileroEndpointer:
         # Cubic interpolation holds back a few samples only; the better recipes hold back 20-30 ms of every turn.
         self._resampler = soxr.ResampleStream(rate_hz, VAD_RATE_HZ, 1, dtype="int16", quality="QQ")
         self._base = self._pushed = first_sample
+        self._frame_end = 0
+
+    @property
+    def voiced_to(self) -> int | None:
+        if not self._vad.speaking:
+            return None
+        silence = self._vad.silence_from
+        return self._position(self._frame_end if silence is None else silence)
 
     def push(self, pcm: bytes) -> list[Heard]:
         samples = pcm16_to_int16(pcm)
         self._pushed += len(samples)
         at_vad_rate = np.asarray(self._resampler.resample_chunk(samples), dtype=np.int16)
-        events = [frame.event for frame in self._vad.push(at_vad_rate) if frame.event is not None]
-        return [
-            Heard(event.kind, self._base + map_sample(event.at_sample, VAD_RATE_HZ, self._rate_hz)) for event in events
-        ]
+        frames = self._vad.push(at_vad_rate)
+        if frames:
+            self._frame_end = frames[-1].end_sample
+        events = [frame.event for frame in frames if frame.event is not None]
+        return [Heard(event.kind, self._position(event.at_sample)) for event in events]
 
     def forget(self) -> None:
         self._vad.reset()
         self._base = self._pushed
+
+    def _position(self, vad_sample: int) -> int:
+        return self._base + map_sample(vad_sample, VAD_RATE_HZ, self._rate_hz)
 
 
 class ScriptedEndpointer:
@@ -69,6 +86,10 @@ class ScriptedEndpointer:
         self._turns = turns
         self._pushed = 0
         self._since_commit = 0
+
+    @property
+    def voiced_to(self) -> int | None:
+        return None
 
     def push(self, pcm: bytes) -> list[Heard]:
         samples = len(pcm) // 2

@@ -32,6 +32,24 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     early_answer_ms: int | None = None
     """Begin an answer, without thinking, this long after speech started; the rest of the speech then cuts it off."""
 
+    # --- conversational policy ---
+    policy: Literal["none", "stubborn", "hesitant", "polite", "resuming", "eager", "chatty", "greeter"] = "none"
+    """A named set of the knobs below (`PRESETS`); what is set beside it wins."""
+    yields: bool = True
+    """Fall silent when the user speaks over an answer; else finish it and answer the user then."""
+    stop_delay_ms: int = 0
+    """From the decision to yield to falling silent."""
+    min_interruption_ms: int = 0
+    """Speech over an answer that lasts less than this is no interruption: it is ignored, and so is what it said."""
+    resume_ms: int | None = None
+    """Yield to any speech at once; go on with the answer this long after it turned out to be no interruption."""
+    greet_ms: int | None = None
+    """Speak first: begin an answer to nothing this long after the session stands, unless the user has begun."""
+    backchannel_after_ms: int | None = None
+    """Say "mm-hm" this long after the user began to speak, if he still does."""
+    backchannel_every_ms: int | None = None
+    """And again each time this long after the last one; None: once."""
+
     # --- the answer's sound ---
     language: str = "en"
     """Language of the answer when the client's transcription settings name none."""
@@ -122,20 +140,48 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.declare_rate_hz or self.audio_rate_hz
 
 
+PRESETS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "stubborn": {"yields": False},
+    "hesitant": {"stop_delay_ms": 400},
+    "polite": {"min_interruption_ms": 800},
+    "resuming": {"min_interruption_ms": 800, "resume_ms": 500},
+    "eager": {"pause_answer": True, "think_ms": 100, "stop_delay_ms": 1000},
+    "chatty": {"backchannel_after_ms": 800, "backchannel_every_ms": 1600},
+    "greeter": {"greet_ms": 500},
+}
+"""What each `policy` sets."""
 FIELDS = {field.name: field for field in msgspec.structs.fields(Knobs)}
-_LEAST: dict[str, float] = {"chunk_ms": 10, "scripted_turns": 1, "endpoint_sample": 1, "endpoint_ms": 32}
+_LEAST: dict[str, float] = {
+    "chunk_ms": 10,
+    "scripted_turns": 1,
+    "endpoint_sample": 1,
+    "endpoint_ms": 32,
+    "backchannel_every_ms": 200,
+}
 _LEAST |= {"audio_rate_hz": 8_000, "declare_rate_hz": 8_000, "seed": -(2**31), "session_limit": 0, "answer_s": 0.05}
 _MOST: dict[str, float] = {"chunk_ms": 10_000, "audio_rate_hz": 48_000, "declare_rate_hz": 48_000, "answer_s": 600}
 _MOST |= {"close_code": 4999, "flood": 100_000, "empty_packets": 10_000, "refuse_with": 599, "tail_s": 600}
 
 
 def read_knobs(pairs: Mapping[str, str]) -> Knobs:
-    """Knobs from `name=value` strings. Raises ConfigError with one line for an unknown name or an impossible value."""
-    return check_knobs(read_settings(Knobs, pairs, "the agent has no knob"))
+    """Knobs from `name=value` strings, the policy's with those that are given put over them.
+
+    Raises ConfigError with one line for an unknown name or an impossible value.
+    """
+    given = read_settings(Knobs, pairs, "the agent has no knob")
+    named = {name: getattr(given, name) for name in pairs if name != "policy"}
+    return check_knobs(Knobs(**PRESETS[given.policy] | named))
 
 
 def check_knobs(knobs: Knobs) -> Knobs:
-    """The same knobs. Raises ConfigError for values that are out of range or exclude each other."""
+    """The same knobs, a policy spelt out: where a knob has its default, the policy's value holds.
+
+    Raises ConfigError for values that are out of range or exclude each other.
+    """
+    if knobs.policy != "none":
+        preset = {k: v for k, v in PRESETS[knobs.policy].items() if getattr(knobs, k) == FIELDS[k].default}
+        knobs = msgspec.structs.replace(knobs, policy="none", **preset)
     for name in FIELDS:
         value = getattr(knobs, name)
         if isinstance(value, bool | str) or value is None:
@@ -161,6 +207,21 @@ def _conflicts(knobs: Knobs) -> list[tuple[Any, str]]:
             knobs.pause_answer and knobs.endpoint_ms is not None,
             "pause_answer sets the endpointing time: no endpoint_ms",
         ),
+        (not knobs.yields and knobs.stop_delay_ms, "yields=false never stops, so stop_delay_ms has nothing to delay"),
+        (
+            not knobs.yields and knobs.min_interruption_ms,
+            "yields=false takes nothing for an interruption: no min_interruption_ms",
+        ),
+        (
+            knobs.resume_ms is not None and not knobs.min_interruption_ms,
+            "resume_ms needs min_interruption_ms: shorter speech is no interruption",
+        ),
+        (
+            knobs.backchannel_every_ms is not None and knobs.backchannel_after_ms is None,
+            "backchannel_every_ms needs backchannel_after_ms",
+        ),
+        (scripted and knobs.min_interruption_ms, "min_interruption_ms needs endpointer=silero"),
+        (scripted and knobs.backchannel_after_ms is not None, "backchannel_after_ms needs endpointer=silero"),
         (knobs.no_pong and knobs.ping_delay_ms, "no_pong answers no ping, so ping_delay_ms has nothing to delay"),
         (
             code and not (code in (1000, 1001, 1008, 1011, 1012, 1013) or code >= 3000),

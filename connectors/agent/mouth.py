@@ -12,6 +12,7 @@ from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, ms_to_samples, 
 Emit = Callable[[bytes], tuple[int, int, int]]
 """Sends one packet of PCM16 and tells the instants just before and after, and the bytes on the wire."""
 OnState = Callable[[Literal["started", "stopped"], str], None]
+OnSaid = Callable[[str, int, int], None]
 LATEST_TICKS = 5
 """A mouth that is more ticks than this behind (the machine stood still) goes on from now."""
 
@@ -20,7 +21,8 @@ class Mouth:
     """Says what it is given, in order, packet by packet, of session number `session`.
 
     rate_hz, packet_ms: of every packet. record: takes the truth log's `write` records, for packets with samples of an
-    answer. on_state: told when a response begins and ends to sound. clocked: no ticks of its own, a packet leaves for
+    answer. on_state: told when a response begins and ends to sound; on_said: of each packet of one, its samples and
+    when it left. clocked: no ticks of its own, a packet leaves for
     every packet's length of input that it is told of (`heard`); the first `head_start` of those bring none.
     """
 
@@ -38,6 +40,7 @@ class Mouth:
     ) -> None:
         self.rate_hz = rate_hz
         self.on_state: OnState = lambda state, response: None
+        self.on_said: OnSaid = lambda response, samples, at_ns: None
         self._session = session
         self._emit = emit
         self._now_ns = now_ns
@@ -79,6 +82,11 @@ class Mouth:
         if pcm:
             self._queue.append((response, pcm))
 
+    @property
+    def speaking(self) -> bool:
+        """Whether an answer sounds, or is about to."""
+        return bool(self._queue or self._sounding)
+
     def said_samples(self, response: str) -> int:
         """Samples of this answer that have been said so far (0 once another has begun)."""
         return self._said[1] if self._said[0] == response else 0
@@ -89,7 +97,7 @@ class Mouth:
 
     def flush(self) -> bool:
         """Forget what has not been said; whether an answer was cut off by that."""
-        cut = bool(self._queue or self._sounding)
+        cut = self.speaking
         self._queue.clear()
         self._sounding = ""
         return cut
@@ -114,6 +122,7 @@ class Mouth:
             samples = len(said) // PCM16_BYTES
             self._said = (response, self.said_samples(response) + samples)
             self._record(("write", self._session, response, "audio", before_ns, after_ns, samples, size, 0))
+            self.on_said(response, samples, before_ns)
         if self._sounding and self._sounding == self._finished and not self._queue:
             ended, self._sounding = self._sounding, ""
             self.on_state("stopped", ended)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import soxr
@@ -19,12 +19,15 @@ from connectors.codecs.openai_names import Dialect
 from connectors.codecs.openai_realtime_server import OpenAIEvents
 from connectors.codecs.server import ServerEvents
 from connectors.codecs.wav import wav_header
-from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, int16_to_pcm16, ms_to_samples
+from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, Int16, int16_to_pcm16, ms_to_samples
+from harness.core.speech_edges import Edges, speech_edges
 
 Kind = Literal["event", "text", "audio", "late", "done", "close"]
 MADE_UP_INPUT_TOKENS = 40
 KEPT_BYTES = 256 * 2**20
 """Plans kept for reuse: about 800 answers of five seconds."""
+EDGE_MS = 2_000
+"""The first and the last sound of an answer are looked for in so much of it first."""
 TOKENS_PER_SECOND = 20
 """Audio tokens of OpenAI's output: one per 50 ms; usage here only has to look right."""
 
@@ -42,7 +45,10 @@ class Step(NamedTuple):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer from `response.created` to the last late delta. samples: of the whole answer, at `rate_hz`."""
+    """An answer from `response.created` to the last late delta. samples: of the whole answer, at `rate_hz`.
+
+    sound: the samples, int16 of shape (samples,); edges: of what can be heard in them; from_sample: where in the answer
+    they begin, if it was cut short before."""
 
     response: str
     item: str
@@ -53,6 +59,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     status: str
     steps: tuple[Step, ...]
+    sound: Any
+    edges: Edges | None
+    from_sample: int = 0
 
 
 class Plans:
@@ -61,21 +70,40 @@ class Plans:
     def __init__(self, knobs: Knobs, library: Library) -> None:
         self._knobs = knobs
         self._library = library
-        self._made: dict[tuple[str, int, str, bool], Plan] = {}
+        self._made: dict[tuple[str, int, str, str | None, bool], Plan] = {}
         self._kept_bytes = 0
 
-    def get(self, events: ServerEvents, turn: int, answer: Answer, *, at_once: bool = False) -> Plan:
-        """The plan of a session's turn number `turn` (from 1). at_once: without the time to think."""
-        key = (events.name, turn, answer.id, at_once)
+    def get(
+        self, events: ServerEvents, number: int, answer: Answer, *, previous: str | None = None, at_once: bool = False
+    ) -> Plan:
+        """The plan of a session's answer number `number` (from 1). previous: the item that it follows. at_once: without
+        the time to think."""
+        key = (events.name, number, answer.id, previous, at_once)
         plan = self._made.get(key) if events.name else None
         if plan is None:
             knobs = msgspec.structs.replace(self._knobs, think_ms=0) if at_once else self._knobs
-            plan = make_plan(knobs, events, turn, answer)
+            plan = make_plan(knobs, events, number, answer, previous=previous)
             # Turns without end must not fill the memory: what is beyond it is made when it is needed.
             if events.name and self._kept_bytes < KEPT_BYTES:
                 self._made[key] = plan
-                self._kept_bytes += sum(len(step.frame) for step in plan.steps)
+                self._kept_bytes += sum(len(step.frame) for step in plan.steps) + plan.sound.nbytes
         return plan
+
+    def rest(self, events: ServerEvents, number: int, plan: Plan, heard: int, *, previous: str | None) -> Plan:
+        """What is left of `plan` after `heard` samples, as answer number `number`, without the time to think."""
+        whole = Answer(
+            id=plan.answer,
+            text=plan.transcript,
+            language=plan.language,
+            rate_hz=plan.rate_hz,
+            samples=plan.sound,
+        )
+        pieces = whole.pieces
+        text = "".join(pieces[len(pieces) * heard // max(plan.samples, 1) :]).lstrip()
+        left = msgspec.structs.replace(whole, text=text, samples=plan.sound[heard:])
+        knobs = msgspec.structs.replace(self._knobs, think_ms=0)
+        made = make_plan(knobs, events, number, left, previous=previous)
+        return msgspec.structs.replace(made, from_sample=plan.from_sample + heard)
 
     def prepare(self, turns: int) -> None:
         """Make the plans of the first `turns` turns now, for every answer and dialect, as far as the memory goes."""
@@ -85,16 +113,16 @@ class Plans:
             for turn in range(1, turns + 1):
                 for answer in self._library:
                     if self._kept_bytes < KEPT_BYTES:
-                        self.get(events, turn, answer)
+                        self.get(events, turn, answer, previous=f"item_u{turn}")
 
 
-def make_plan(knobs: Knobs, events: ServerEvents, turn: int, answer: Answer) -> Plan:
-    """Lay out one answer as the knobs ask."""
+def make_plan(knobs: Knobs, events: ServerEvents, turn: int, answer: Answer, *, previous: str | None = None) -> Plan:
+    """Lay out one answer, the session's number `turn`, as the knobs ask. previous: the item that it follows."""
     events = events.of_turn(turn)
     answer = _at_rate(answer, events.mouth_rate_hz) if events.continuous else answer
     response, item = f"resp_{turn}", f"item_a{turn}"
     failed = knobs.error == "rate_limit"
-    steps = _failure(events, response) if failed else _answer(knobs, events, response, item, turn, answer)
+    steps = _failure(events, response) if failed else _answer(knobs, events, response, item, turn, answer, previous)
     return Plan(
         response=response,
         item=item,
@@ -105,7 +133,19 @@ def make_plan(knobs: Knobs, events: ServerEvents, turn: int, answer: Answer) -> 
         samples=sum(step.samples for step in steps if step.kind == "audio"),
         status="failed" if failed else "completed",
         steps=tuple(steps),
+        sound=answer.samples,
+        edges=None if failed else sound_edges(answer.samples, answer.rate_hz),
     )
+
+
+def sound_edges(samples: Int16, rate_hz: int) -> Edges | None:
+    """From the first to the last sound of an answer, or of a part of it; None where nothing can be heard."""
+    n, near = len(samples), ms_to_samples(EDGE_MS, rate_hz)
+    first = speech_edges(samples, rate_hz, 0, near)
+    last = speech_edges(samples, rate_hz, n - near, n)
+    if first is None or last is None:
+        return speech_edges(samples, rate_hz, 0, n)
+    return Edges(first.start, last.end)
 
 
 def _at_rate(answer: Answer, rate_hz: int) -> Answer:
@@ -132,9 +172,17 @@ def _failure(events: ServerEvents, response: str) -> list[Step]:
     return _steps(events, 0, "event", created) + _end(events, 0, done)
 
 
-def _answer(knobs: Knobs, events: ServerEvents, response: str, item: str, turn: int, answer: Answer) -> list[Step]:
+def _answer(
+    knobs: Knobs,
+    events: ServerEvents,
+    response: str,
+    item: str,
+    turn: int,
+    answer: Answer,
+    previous: str | None,
+) -> list[Step]:
     think_ns = knobs.think_ms * NS_PER_MS
-    opened = events.response_opened(response, item, f"item_u{turn}")
+    opened = events.response_opened(response, item, previous)
     steps = _steps(events, 0, "event", opened)
     if knobs.text == "before":
         lead_ns = min(knobs.text_lead_ms * NS_PER_MS, think_ns)

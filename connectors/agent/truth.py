@@ -20,16 +20,21 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "append": ("conn", "t_ns", "sample", "end_sample", "turn_sample", "turn_end_sample"),
     "speech_start": ("conn", "t_ns", "sample"),
     "endpoint": ("conn", "t_ns", "source", "sample", "received_samples"),
-    "response": ("conn", "t_ns", "turn", "response", "answer", "language", "rate_hz"),
+    "policy": ("conn", "t_ns", "decision", "sample", "received_samples"),
+    "response": ("conn", "t_ns", "turn", "response", "answer", "language", "rate_hz", "role", "from_sample"),
     "write": ("conn", "response", "kind", "before_ns", "after_ns", "samples", "bytes", "buffered_bytes"),
     "stop": ("conn", "t_ns", "response", "reason", "sent_samples", "playing"),
+    "heard": ("conn", "response", "begin_ns", "end_ns", "samples", "cut"),
     "done": ("conn", "before_ns", "after_ns", "response", "status"),
     "error": ("conn", "t_ns", "code"),
     "close": ("conn", "t_ns", "code", "by"),
 }
 """Record types and their fields. Samples count from 0; `sample` since the session began, `turn_sample` since the last
 commit; ends are exclusive. write.kind: `audio`, `text`, `late` (audio after done) or `event`; buffered_bytes: what the
-transport had not passed on after the write. stop: an answer was cut short; playing: it would still have been heard."""
+transport had not passed on after the write. stop: an answer was cut short; playing: it would still have been heard.
+heard: from when to when an answer sounds for a listener without a buffer (null: never), `samples` of it in all; one
+that was cut is gone for a listener who falls silent at the stop. policy: what the agent decided about the speech that
+began at `sample`. response.from_sample: of the answer, where one that was cut short goes on."""
 
 BATCH = 100
 """Lines encoded at a stretch: about 0.1 ms, the longest time for which the thread holds the interpreter."""

@@ -109,6 +109,8 @@ def _wav_rate_hz(audio: bytes) -> int:
 class ChatServer(ServerSession):
     """One request as a session of one turn."""
 
+    one_turn = True
+
     def __init__(self, request: ChatRequest, *, late: bool = False) -> None:
         self._request = request
         self.session: dict[str, Any] = {}

@@ -140,12 +140,13 @@ class ServerSession:
     """One session at the server's side: reads requests and keeps the settings in force.
 
     A protocol whose client speaks first has no `session` created, and answers the first request with `session` updated.
-    input_rate_hz: of the user's audio, as now in force.
+    input_rate_hz: of the user's audio, as now in force. one_turn: the session is a question and its answer.
     """
 
     events: ServerEvents
     session: dict[str, Any]
     input_rate_hz = 24_000
+    one_turn = False
 
     def decode(self, data: bytes, is_text: bool = True) -> list[Request | Invalid]:
         """What one message of the client asks for, in order; an `Invalid` carries the error to send back.

@@ -328,9 +328,9 @@ def test_pause_is_taken_for_the_end() -> None:
 def test_scripted_endpoint_is_exact_and_its_frames_were_ready(chunk_ms: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments: Any, **named: Any) -> Any:
         made.append(1)
-        return make_plan(*arguments)
+        return make_plan(*arguments, **named)
 
     monkeypatch.setattr("connectors.agent.plan.make_plan", counted)
 
