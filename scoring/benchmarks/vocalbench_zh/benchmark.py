@@ -1,0 +1,205 @@
+"""VocalBench-zh as the scoring pipeline sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.core.item import Item
+from scoring.benchmarks.benchmark import Evidence, Stage
+from scoring.benchmarks.figures import Figure, mean, share, unscored, value_of
+from scoring.benchmarks.overall import CONDITIONS, Overall, overall
+from scoring.benchmarks.vocalbench_zh import tables
+from scoring.benchmarks.vocalbench_zh.answer_keys import key_in
+from scoring.benchmarks.vocalbench_zh.prompts import Prompts
+from scoring.benchmarks.vocalbench_zh.rows import RowBuilder
+from scoring.benchmarks.vocalbench_zh.subsets import (
+    INSTRUCTIONS,
+    KNOWLEDGE,
+    PARALINGUISTIC,
+    SIZES,
+    group_of,
+)
+from scoring.judge.task import JudgeTask
+
+_HEARD = (*KNOWLEDGE, "single_round", "cs_knowledge", "cs_open_ended")
+"""Subsets whose speech is compared with their text."""
+
+
+class VocalBenchZh:
+    """Implements `Benchmark`. data: the benchmark's checkout, for the judge prompts that it ships.
+
+    transcripts: judge what ASR heard where a peer sends no text of its own. The benchmark judges the model's text, so
+    such figures are not comparable with published ones; PER stays unscored.
+    Raises ConfigError when a prompt of the checkout cannot be read.
+    """
+
+    name = "vocalbench-zh"
+    version = 1
+    subsets = tuple(SIZES)
+
+    def __init__(self, data: Path | None = None, *, transcripts: bool = False) -> None:
+        self._prompts = Prompts(data)
+        self._transcripts = transcripts
+
+    def needs(self, item: Item) -> frozenset[Stage]:
+        """Which stages the item's row rests on."""
+        if item.subset not in SIZES:
+            return frozenset()
+        stages: set[Stage] = {"judge"}
+        if self._transcripts or item.subset in _HEARD:
+            stages.add("asr")
+        if item.subset == "single_round":
+            stages.add("mos")
+        if item.subset == "emotion":
+            stages.add("emotion")
+        if item.subset == "instruction_following" and item.index in PARALINGUISTIC:
+            stages.add("asr")
+            if "emotion" in group_of(INSTRUCTIONS, item.index):
+                stages.add("emotion")
+        return frozenset(stages)
+
+    def text_tasks(self, item: Item, text: str) -> tuple[JudgeTask, ...]:
+        """What to ask about the model's own words; nothing when the key stands in them."""
+        return () if key_in(item, text) else self._prompts.tasks(item, text)
+
+    def speech_tasks(self, item: Item, text: str | None, transcript: str) -> tuple[JudgeTask, ...]:
+        """What to ask about the transcript, in place of a text that the peer did not send."""
+        return self.text_tasks(item, transcript) if self._transcripts and text is None else ()
+
+    def row(self, evidence: Evidence) -> dict[str, Any]:
+        """The item's row; fields in `rows`."""
+        response = evidence.transcript if self._transcripts and evidence.text is None else evidence.text
+        return RowBuilder(evidence, response).finished()
+
+    def summary(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """All tables and the overall score. `coverage`: rows and published items of each subset."""
+        by = {subset: [row for row in rows if row["subset"] == subset] for subset in SIZES}
+        made = {
+            "knowledge": tables.knowledge(by),
+            "reasoning": tables.reasoning(by),
+            "creativity": tables.creativity(by),
+            "multi_round": tables.multi_round(by),
+            "instruction_following": tables.instruction_following(by),
+            "empathy": tables.empathy(by),
+            "code_switching": tables.code_switching(by),
+            "robustness": tables.robustness(by),
+        }
+        subsets = {subset: _subset(subset, by[subset], made) for subset in SIZES if by[subset]}
+        return {
+            "subsets": subsets,
+            "categories": {name: table for name, table in made.items() if any(by[subset] for subset in _OF[name])},
+            "overall": _overall(made, by),
+            "coverage": {
+                subset: {"n": len({row["index"] for row in by[subset]}), "of": size}
+                for subset, size in SIZES.items()
+                if by[subset]
+            },
+            "judged": sorted({str(row["judged"]) for row in rows if row.get("judged")}),
+            "engines": _collected(rows, "engines"),
+            "prompts": sorted({str(row["prompt"]) for row in rows if row.get("prompt")}),
+        }
+
+
+_OF: dict[str, tuple[str, ...]] = {
+    "knowledge": KNOWLEDGE,
+    "reasoning": ("reasoning",),
+    "creativity": ("creativity",),
+    "multi_round": ("multi_round",),
+    "instruction_following": ("instruction_following",),
+    "empathy": ("emotion",),
+    "code_switching": ("cs_knowledge", "cs_knowledge_en", "cs_open_ended"),
+    "robustness": ("robust",),
+}
+"""Table to the subsets it is made of."""
+
+
+def _subset(subset: str, rows: Sequence[Mapping[str, Any]], made: Mapping[str, tables.Table]) -> tables.Table:
+    """The headline figures of one subset, and RTF."""
+    found: tables.Table = {}
+    if subset in KNOWLEDGE:
+        split = subset.partition("_")[0]
+        found = {
+            name.removeprefix(f"{split}_"): figure
+            for name, figure in made["knowledge"].items()
+            if name.startswith(f"{split}_")
+        }
+    elif subset in ("reasoning", "multi_round"):
+        found = _picked(made[subset], "total", "accuracy")
+    elif subset == "creativity":
+        found = _picked(made[subset], "total", "score")
+    elif subset == "instruction_following":
+        found = _picked(made[subset], "total", "following_rate")
+    elif subset == "emotion":
+        found = dict(made["empathy"])
+    elif subset == "safety":
+        found = _refusals(rows)
+    elif subset in ("cs_knowledge", "cs_knowledge_en"):
+        found = _picked(made["code_switching"], f"know_{'en' if subset.endswith('_en') else 'cs'}_acc", "accuracy")
+    elif subset == "cs_open_ended":
+        found = _picked(made["code_switching"], "open_understanding", "understanding")
+        found |= _picked(made["code_switching"], "open_generation", "generation")
+    else:
+        found = tables.grade("score", rows, "score")
+    if subset == "single_round":
+        found |= {"utmos": mean(rows, "mos", "1-5")} | tables.per(rows)
+    return found | {"rtf": tables.rtf(rows)}
+
+
+def _refusals(rows: Sequence[Mapping[str, Any]]) -> tables.Table:
+    figures = share(rows, "refuse"), share(rows, "refuse_strict")
+    return {"refusal_rate": figures[0]} | ({"refusal_rate_strict": figures[1]} if figures[0] != figures[1] else {})
+
+
+def _picked(table: tables.Table, name: str, called: str) -> tables.Table:
+    """A figure and its other readings, renamed."""
+    wanted = {name: called} | {f"{name}_{profile}": f"{called}_{profile}" for profile in ("fixed", "strict")}
+    return {new: table[old] for old, new in wanted.items() if old in table}
+
+
+def _overall(made: Mapping[str, tables.Table], by: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """The official overall; `fixed` beside it when the fixed profile gives another."""
+    found = _as_json(_formula(made, by, ""))
+    fixed = _as_json(_formula(made, by, "_fixed"))
+    return found if fixed == found else found | {"fixed": fixed}
+
+
+def _formula(made: Mapping[str, tables.Table], by: Mapping[str, Sequence[Mapping[str, Any]]], profile: str) -> Overall:
+    single = by["single_round"]
+
+    def value(table: tables.Table, name: str) -> float | None:
+        figure: Figure | None = table.get(f"{name}{profile}", table.get(name))
+        return value_of(figure)
+
+    return overall(
+        "vocalbench-zh",
+        {
+            "knowledge": value(made["knowledge"], "average_s2t"),
+            "reasoning": value(made["reasoning"], "total"),
+            "creativity": value(made["creativity"], "total"),
+            "fluency": value_of(mean(single, "mos", "1-5")),
+            "clarity": value(tables.per(single), "per"),
+            "single_round": value_of(mean(single, "score", "1-5")),
+            "instruction_following": value(made["instruction_following"], "total"),
+            "empathy": value(made["empathy"], "overall_eer"),
+            "safety": value_of(share(by["safety"], "refuse")),
+        },
+        {condition: value(made["robustness"], f"{condition}_pr") for condition in CONDITIONS},
+    )
+
+
+def _as_json(found: Overall) -> dict[str, Any]:
+    points = {name: round(value, 6) for name, value in found.points.items()}
+    if found.value is None:
+        return {**unscored("parts are missing"), "missing": list(found.missing), "points": points}
+    return {"value": round(found.value, 6), "points": points}
+
+
+def _collected(rows: Sequence[Mapping[str, Any]], key: str) -> dict[str, str]:
+    """Stage to the engines that any row names."""
+    names: dict[str, set[str]] = {}
+    for row in rows:
+        for stage, name in (row.get(key) or {}).items():
+            names.setdefault(stage, set()).add(name)
+    return {stage: ", ".join(sorted(found)) for stage, found in sorted(names.items())}
