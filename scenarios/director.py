@@ -17,13 +17,14 @@ import msgspec
 
 from harness.core.audio import NS_PER_MS, NS_PER_S, Int16, audio_sha256, samples_to_ns
 from harness.core.events import ScenarioEvent
+from harness.core.scenario import EndRule
 from scenarios.compiler import Script, ScriptEvent
 
 NEW_START_NS = 300 * NS_PER_MS
 """The agent begins anew after being silent for so long, or after a flush; a shorter gap is a breath."""
-OVER_NS = 600 * NS_PER_MS
-"""The agent's turn is over after a silence of this length (the gap that joins utterances in the timing definitions), or
-as soon as the peer has said that its response is complete."""
+OVER_MS = 600
+"""Unless a run says otherwise, the agent's turn is over after a silence of this length (the gap that joins utterances
+in the timing definitions) in which no text of its answer came, or as soon as the peer has said that it has ended."""
 QUIET_NS = 1_500 * NS_PER_MS
 """Without `linger_ms` a session ends so long after the answer to the last event."""
 LISTEN_NS = 4 * NS_PER_S
@@ -33,7 +34,8 @@ LONGEST_LINGER_NS = 15 * NS_PER_S
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """An event on the user's timeline. samples go to sample `clip_sample` of the stream."""
+    """An event on the user's timeline. samples go to sample `clip_sample` of the stream. rule: how the anchor was
+    known. missed: what of the agent was waited for in vain."""
 
     event: ScriptEvent
     samples: Int16
@@ -44,6 +46,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     planned_delay_ns: int
     offset_exact: bool
     timed_out: bool
+    rule: str = ""
+    missed: str = ""
 
     def record(self, t_ns: int, *, category: str = "", tags: tuple[str, ...] = ()) -> ScenarioEvent:
         """What the session records. tags: of the scenario, put before the event's own."""
@@ -64,6 +68,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             planned_delay_ns=self.planned_delay_ns,
             offset_exact=self.offset_exact,
             timed_out=self.timed_out,
+            anchor_rule=self.rule,
             category=category,
             tags=(*tags, *plan.tags),
             impairment=self.event.impairment,
@@ -72,35 +77,46 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class _Plan(NamedTuple):
-    """Where an event's speech is meant to begin, as things stand."""
+    """Where an event's speech is meant to begin, as things stand. missed: why that is not where it was to be."""
 
     speech_at: int
     anchor_ns: int
     delay_ns: int
-    timed_out: bool = False
+    rule: str = ""
+    missed: str = ""
+
+
+class _End(NamedTuple):
+    """When the agent's turn was over, and how that was known."""
+
+    at_ns: int
+    rule: str
 
 
 class _Speech(msgspec.Struct):
     """A stretch of the agent's speech as heard. end_ns None: still going on. fresh: it followed a flush. final: the
-    peer has said that nothing follows."""
+    peer's word that nothing follows. wrote_ns: when the last text came before the next stretch."""
 
     start_ns: int
     end_ns: int | None = None
     fresh: bool = False
-    final: bool = False
+    final: EndRule = ""
+    wrote_ns: int = 0
 
 
 class Director:
     """Drives one session whose user stream began at `start_ns` and runs without a break.
 
     ahead_samples: how long before its first sample leaves an event is handed out; at least the time between two calls
-    of `advance`, in samples.
+    of `advance`, in samples. over_ms: the silence after which the agent's turn is over.
     """
 
-    def __init__(self, script: Script, start_ns: int, *, ahead_samples: int) -> None:
+    def __init__(self, script: Script, start_ns: int, *, ahead_samples: int, over_ms: int = OVER_MS) -> None:
         self._script = script
         self._start_ns = start_ns
         self._ahead = ahead_samples
+        self._over_ns = over_ms * NS_PER_MS
+        self._writes = False
         self._waiting = list(script.events)
         self._placed: dict[str, Placement] = {}
         self._agent: list[_Speech] = []
@@ -113,14 +129,16 @@ class Director:
     # --- what the agent does ------------------------------------------------------------------------------------
 
     def agent_started(self, heard_ns: int) -> None:
-        """The agent's speech is (or will be) heard from `heard_ns` on."""
+        """The agent's speech is (or will be) heard from `heard_ns` on; told again, it began there after all."""
         if self._agent and self._agent[-1].end_ns is None:
+            before_ns = self._agent[-2].end_ns if len(self._agent) > 1 else None
+            self._agent[-1].start_ns = heard_ns if before_ns is None else max(heard_ns, before_ns)
             return
         self._agent.append(_Speech(heard_ns, fresh=self._flushed))
         self._flushed = False
 
-    def agent_stopped(self, heard_ns: int, *, final: bool = False) -> None:
-        """It is (or will be) heard until `heard_ns`. final: the response is complete, nothing follows it."""
+    def agent_stopped(self, heard_ns: int, *, final: EndRule = "") -> None:
+        """It is (or will be) heard until `heard_ns`. final: the peer's word that nothing follows it."""
         if not self._agent:
             return
         speech = self._agent[-1]
@@ -128,13 +146,19 @@ class Director:
             speech.end_ns = max(heard_ns, speech.start_ns)
         speech.final = speech.final or final
 
+    def agent_wrote(self, t_ns: int) -> None:
+        """Text of the agent's answer came: a silence that it falls into is a pause."""
+        self._writes = True
+        if self._agent:
+            self._agent[-1].wrote_ns = t_ns
+
     def agent_flushed(self, heard_ns: int) -> None:
         """Playout was emptied: nothing that was going to be heard from `heard_ns` on will be. Sound that comes after it
         is told by a new `agent_started`."""
         kept = [speech for speech in self._agent if speech.start_ns < heard_ns]
         cut = len(kept) < len(self._agent)
         if kept and (kept[-1].end_ns is None or kept[-1].end_ns > heard_ns):
-            kept[-1].end_ns, kept[-1].final = heard_ns, False
+            kept[-1].end_ns, kept[-1].final = heard_ns, ""
             cut = True
         self._agent = kept
         self._flushed = self._flushed or cut
@@ -193,17 +217,21 @@ class Director:
             delay = round(event.delay_ns * self._script.rate_hz / NS_PER_S)
             return _Plan(after.speech_end + delay, self.instant_of(after.speech_end), event.delay_ns)
         first = self._answer(after)
-        anchor_ns = first
-        if plan.at == "agent_end":
-            anchor_ns = None if first is None else self._end_of(first, now_ns)
-        if anchor_ns is not None:
-            return self._after(anchor_ns, event.delay_ns)
+        if first is not None and plan.at == "agent_start":
+            return self._after(first, event.delay_ns, rule="speech")
+        end = None if first is None else self._end_of(first, now_ns)
+        if end is not None:
+            return self._after(end.at_ns, event.delay_ns, rule=end.rule)
         deadline_ns = self.instant_of(after.speech_end) + plan.timeout_ms * NS_PER_MS
-        return self._after(deadline_ns, 0, timed_out=True) if now_ns >= deadline_ns else None
+        if now_ns < deadline_ns:
+            return None
+        what = "no answer was heard" if first is None else "the answer was not over"
+        missed = f"{plan.id}: {what} within {plan.timeout_ms} ms of the end of {plan.after}"
+        return self._after(deadline_ns, 0, rule="timeout", missed=missed)
 
-    def _after(self, anchor_ns: int, delay_ns: int, *, timed_out: bool = False) -> _Plan:
+    def _after(self, anchor_ns: int, delay_ns: int, *, rule: str = "", missed: str = "") -> _Plan:
         sample = round((anchor_ns + delay_ns - self._start_ns) * self._script.rate_hz / NS_PER_S)
-        return _Plan(sample, anchor_ns, delay_ns, timed_out)
+        return _Plan(sample, anchor_ns, delay_ns, rule, missed)
 
     def _answer(self, after: Placement) -> int | None:
         """When the agent began to answer: its first new start after the event's speech, or one during that speech that
@@ -218,18 +246,24 @@ class Director:
             quiet_since_ns = speech.end_ns
         return None
 
-    def _end_of(self, first_ns: int, now_ns: int) -> int | None:
+    def _end_of(self, first_ns: int, now_ns: int) -> _End | None:
         """When the agent's turn that began at `first_ns` was over, None while it is not known to be."""
         ends: _Speech | None = None
         for speech in self._agent:
             if speech.start_ns < first_ns:
                 continue
-            if ends is not None and ends.end_ns is not None and speech.start_ns - ends.end_ns >= OVER_NS:
-                break
+            if ends is not None and ends.end_ns is not None:
+                silent_since_ns = max(ends.end_ns, ends.wrote_ns)
+                if speech.start_ns >= silent_since_ns + self._over_ns:
+                    break
             ends = speech
         if ends is None or ends.end_ns is None:
             return None
-        return ends.end_ns if ends.final or now_ns >= ends.end_ns + OVER_NS else None
+        if ends.final:
+            return _End(ends.end_ns, ends.final)
+        if now_ns < max(ends.end_ns, ends.wrote_ns) + self._over_ns:
+            return None
+        return _End(ends.end_ns, "silence_and_text" if self._writes else "silence")
 
     def _mouth_free(self, event: ScriptEvent) -> int:
         """The first sample at which the user, who has one mouth, can say something."""
@@ -250,8 +284,10 @@ class Director:
             speech_end=speech_start + event.speech_samples,
             anchor_ns=plan.anchor_ns,
             planned_delay_ns=plan.delay_ns,
-            offset_exact=speech_start == plan.speech_at and not plan.timed_out,
-            timed_out=plan.timed_out,
+            offset_exact=speech_start == plan.speech_at and not plan.missed,
+            timed_out=bool(plan.missed),
+            rule=plan.rule,
+            missed=plan.missed,
         )
         self._placed[event.plan.id] = placement
         return placement

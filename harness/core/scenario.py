@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 from harness.core.audio import Int16
 from harness.core.events import ScenarioEvent
+
+EndRule = Literal["", "response_done", "playback_stopped"]
+"""The peer's own word that its turn is over; "": it gave none."""
 
 
 class Placed(Protocol):
@@ -21,6 +24,11 @@ class Placed(Protocol):
     @property
     def speech_end(self) -> int: ...
 
+    @property
+    def missed(self) -> str:
+        """What of the agent was waited for in vain, "" if nothing."""
+        ...
+
     def record(self, t_ns: int, *, category: str = "", tags: tuple[str, ...] = ()) -> ScenarioEvent:
         """What the session records of it."""
         ...
@@ -31,7 +39,11 @@ class Directing(Protocol):
 
     def agent_started(self, heard_ns: int) -> None: ...
 
-    def agent_stopped(self, heard_ns: int, *, final: bool = False) -> None: ...
+    def agent_stopped(self, heard_ns: int, *, final: EndRule = "") -> None: ...
+
+    def agent_wrote(self, t_ns: int) -> None:
+        """Text of its answer came: it has not ended."""
+        ...
 
     def agent_flushed(self, heard_ns: int) -> None: ...
 
@@ -68,7 +80,16 @@ class Play(Protocol):
     @property
     def linger_ms(self) -> int | None: ...
 
+    @property
+    def rules(self) -> dict[str, int]:
+        """The parameters by which the agent's turns are told apart, for the session's record."""
+        ...
+
     def at_rate(self, rate_hz: int) -> Self: ...
+
+    def hangs_on_agent(self, repeat: int) -> bool:
+        """Whether a place in the stream, or the session's end, is found by listening to the agent."""
+        ...
 
     def direct(self, repeat: int, start_ns: int, ahead_samples: int) -> Directing:
         """A director for a session whose user stream begins at `start_ns`."""

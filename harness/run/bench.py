@@ -18,8 +18,8 @@ from harness.core.connector import Peer, PeerOptions
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.query import Query
 from harness.core.run_directory import RunDirectory, slug
-from harness.run.agent_ear import EarDesk
 from harness.run.calibration import stored_calibration
+from harness.run.ear_desk import EarDesk
 from harness.run.labels import distinct
 from harness.run.peers import DEFAULT_PEER, make_peer
 from harness.run.plan import plan_sessions
@@ -93,7 +93,7 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
     progress = Progress(clock, shown=request.show_progress)
     try:
         with _noise_beside(directories, request.sentinel):
-            result = run_async(lambda: _hold(request, clock, runs, progress))
+            result = run_async(lambda: _hold(request, clock, runs, progress, desk))
     except KeyboardInterrupt:
         return BenchOutcome(directories=tuple(directories), result=None)
     except RecordingError as exc:
@@ -124,9 +124,12 @@ def _noise_beside(directories: Sequence[RunDirectory], asked: Priority) -> Itera
                     directory.append_line("noise.jsonl", noise)
 
 
-async def _hold(request: BenchRequest, clock: SystemClock, runs: list[PeerRun], progress: Progress) -> SuiteResult:
+async def _hold(
+    request: BenchRequest, clock: SystemClock, runs: list[PeerRun], progress: Progress, desk: EarDesk
+) -> SuiteResult:
     async with AsyncExitStack() as stack:
         rig = await stack.enter_async_context(Rig(clock, asked=request.priority))
+        await stack.enter_async_context(desk)
         for run in runs:
             await stack.enter_async_context(run.peer)
         return await Suite(rig, runs, request.suite, progress, progress.say).run()
@@ -146,9 +149,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def _check(peers: Sequence[Peer], request: BenchRequest) -> None:
     turn = request.suite.session.turn
     for peer in peers:
-        if request.duplex and peer.profile.upload:
-            raise ConfigError(f"{peer.label} takes a query in one upload: a scenario needs a stream in both directions")
-        if not peer.profile.upload and turn not in peer.profile.turns:
+        if not (request.duplex or peer.profile.upload) and turn not in peer.profile.turns:
             can = " or ".join(peer.profile.turns) or "none"
             raise ConfigError(f"{peer.label} cannot do --turn {turn}; it has: {can}")
     if request.resume and request.out is None:

@@ -50,7 +50,7 @@ _to_writer = msgspec.msgpack.Decoder(ToWriter)
 _closed = msgspec.msgpack.Decoder(Closed)
 
 
-def pack(message: ToWriter | Closed) -> bytes:
+def pack(message: msgspec.Struct) -> bytes:
     """One message as it goes into the pipe."""
     body = _encoder.encode(message)
     return _LENGTH.pack(len(body)) + body

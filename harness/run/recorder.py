@@ -66,7 +66,7 @@ class Recorder:
     async def __aenter__(self) -> Self:
         read_fd, self._fd = os.pipe()
         os.set_blocking(self._fd, False)
-        _widen(self._fd)
+        widen(self._fd)
         answers_fd, write_fd = os.pipe()
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -210,7 +210,7 @@ class Recorder:
             await asyncio.wait(list(self._closing.values()))
 
 
-def _widen(fd: int) -> None:
+def widen(fd: int) -> None:
     """Ask for a pipe of 1 MiB where the system can, so that the writer's hiccups do not fill it."""
     if sys.platform == "linux":
         import fcntl

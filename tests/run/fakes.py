@@ -11,6 +11,8 @@ from harness.core.commands import AppendAudio, CreateResponse
 from harness.core.errors import ConnectorError
 from harness.core.events import AudioReceived, ConnectionPhase, InputCommitted, ResponseDone, ResponseStarted
 from harness.core.profile import Profile
+from harness.run.ear_channel import Flush, Forget
+from harness.run.listener import Listener
 
 
 class FakeConnection:
@@ -115,3 +117,37 @@ class FakeSession(FakeConnection):
 
     async def close(self) -> None:
         self.peer.open -= 1
+
+
+class InlineDesk:
+    """An `EarDesk` that hears at once and in this process, for clocks that stand still. `silent`: it hears nothing."""
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.silent = silent
+        self.sent: list[object] = []
+        self.ears: list[object] = []
+        self.listeners: list[Listener] = []
+
+    async def start(self, pacer) -> None:
+        pass
+
+    def open(self, ear) -> int:
+        self.ears.append(ear)
+        self.listeners.append(Listener(len(self.listeners)))
+        return len(self.ears) - 1
+
+    def send(self, message) -> None:
+        self.sent.append(message)
+        if self.silent:
+            return
+        listener = self.listeners[message.number]
+        listener.take(len(self.sent), message)
+        while listener.busy and not isinstance(message, Flush):
+            for told in listener.hear():
+                self.ears[message.number].told(told)
+
+    def close(self, number: int) -> None:
+        self.sent.append(Forget(number))
+
+    def behind_ns(self) -> int:
+        return 0

@@ -23,7 +23,6 @@ from harness.core.events import (
     TurnStarted,
 )
 from harness.core.profile import Profile
-from harness.run.agent_ear import EarDesk
 from harness.run.pacer import Pacer, Slots
 from harness.run.runner import SessionOptions, SessionPlan
 from harness.run.scenario_session import ScenarioRunner
@@ -31,7 +30,7 @@ from harness.run.virtual import run_virtual, virtual_timer
 from scenarios.pack import load_pack
 from scenarios.play import ScenarioPlay
 from scenarios.scenario_file import read_scenarios
-from tests.run.fakes import FakeConnection
+from tests.run.fakes import FakeConnection, InlineDesk
 
 RATE = 24_000
 TEXT = """
@@ -70,7 +69,7 @@ class Answering(FakeConnection):
         return pending
 
 
-def play_scenario(text: str, *, answer=None, close_at: int | None = None):
+def play_scenario(text: str, *, answer=None, close_at: int | None = None, desk=None):
     """(result, events) of one session on the virtual clock."""
     clips = load_pack("queries").clips
     (scenario,) = read_scenarios(text, "test.yaml")
@@ -95,7 +94,7 @@ def play_scenario(text: str, *, answer=None, close_at: int | None = None):
         )
         rig = SimpleNamespace(clock=clock, pacer=pacer, slots=Slots(), recorder=recorder, machine={}, scheduling={})
         plan = SessionPlan(id="s", queries=(play,))
-        return await ScenarioRunner(rig, peer, SessionOptions(), plan, None, desk=EarDesk()).run()
+        return await ScenarioRunner(rig, peer, SessionOptions(), plan, None, desk=desk or InlineDesk()).run()
 
     return run_virtual(main), events
 

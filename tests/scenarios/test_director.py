@@ -28,8 +28,8 @@ Happening = tuple[str, int] | tuple[str, int, bool]
 class Played:
     """A session of ticks: what was placed when, and when it was over."""
 
-    def __init__(self, made: Script, agent: Mapping[int, Happening], until: int = 60_000) -> None:
-        self.director = Director(made, START_NS, ahead_samples=2 * TICK * 8)
+    def __init__(self, made: Script, agent: Mapping[int, Happening], until: int = 60_000, **rules: int) -> None:
+        self.director = Director(made, START_NS, ahead_samples=2 * TICK * 8, **rules)
         self.placed: dict[str, Placement] = {}
         self.at: dict[str, int] = {}
         self.over: int | None = None
@@ -55,7 +55,9 @@ class Played:
         if what == "starts":
             self.director.agent_started(heard_ns)
         elif what == "stops":
-            self.director.agent_stopped(heard_ns, final=final)
+            self.director.agent_stopped(heard_ns, final="response_done" if final else "")
+        elif what == "writes":
+            self.director.agent_wrote(heard_ns)
         else:
             self.director.agent_flushed(heard_ns)
 
@@ -195,6 +197,50 @@ def test_an_end_that_nobody_tells_takes_600_ms_of_silence():
     assert (played.anchor("e2"), played.speech("e2"), played.placed["e2"].offset_exact) == (4000, (4800, 5300), True)
     late = Played(script(FOLLOW_UP.replace("800", "100")), agent)
     assert (late.anchor("e2"), late.speech("e2"), late.placed["e2"].offset_exact) == (4000, (4640, 5140), False)
+
+
+def test_the_silence_that_ends_a_turn_is_a_parameter_and_the_rule_is_told():
+    agent: dict[int, Happening] = {1800: ("starts", 1900), 4100: ("stops", 4000), 5000: ("starts", 4900)}
+    agent |= {6100: ("stops", 6000)}
+    patient = Played(script(FOLLOW_UP), agent, over_ms=1_000)  # a pause of 900 ms is none
+    assert (patient.anchor("e2"), patient.placed["e2"].rule) == (6000, "silence")
+    hasty = Played(script(FOLLOW_UP.replace("800", "400")), agent)
+    assert (hasty.anchor("e2"), hasty.placed["e2"].rule) == (4000, "silence")
+    told = Played(script(FOLLOW_UP), {1800: ("starts", 1900), 2200: ("stops", 6000, True)})
+    assert told.placed["e2"].rule == "response_done"
+    assert told.placed["e2"].record(1).anchor_rule == "response_done"
+    assert told.placed["e1"].rule == ""
+    barge_in = Played(script(BARGE_IN), {1700: ("starts", 2000)})
+    assert barge_in.placed["e2"].rule == "speech"
+
+
+def test_text_that_comes_in_a_silence_makes_it_a_pause():
+    # Silent from 4000; text at 4500: over at 5100 at the earliest, but the agent speaks again, until 7000.
+    agent: dict[int, Happening] = {1800: ("starts", 1900), 4100: ("stops", 4000), 4500: ("writes", 4500)}
+    late: dict[int, Happening] = {**agent, 5060: ("starts", 5050), 7100: ("stops", 7000)}
+    played = Played(script(FOLLOW_UP), late)
+    assert (played.anchor("e2"), played.placed["e2"].rule) == (7000, "silence_and_text")
+    # Nothing follows it: over 600 ms after it, and the end is where the sound ended.
+    silent = Played(script(FOLLOW_UP.replace("800", "100")), agent)
+    assert (silent.anchor("e2"), silent.at["e2"], silent.placed["e2"].rule) == (4000, 5100, "silence_and_text")
+
+
+def test_a_start_that_is_told_again_moves_until_something_hangs_on_it():
+    agent: dict[int, Happening] = {1700: ("starts", 2000), 1800: ("starts", 1988)}
+    played = Played(script(BARGE_IN), agent)
+    assert (played.anchor("e2"), played.speech("e2")) == (1988, (2688, 3188))
+    assert played.placed["e2"].offset_exact
+    # Not to before the end of what was heard before it.
+    agent = {1600: ("starts", 1600), 1700: ("stops", 1700), 2100: ("starts", 2100), 2120: ("starts", 1690)}
+    assert Played(script(BARGE_IN), agent).director._agent[-1].start_ns == START_NS + 1700 * MS
+
+
+def test_what_was_waited_for_in_vain_is_told():
+    assert Played(script(BARGE_IN), {}).placed["e2"].missed == "e2: no answer was heard within 4000 ms of the end of e1"
+    endless = Played(script(FOLLOW_UP.replace("800", "800, timeout_ms: 5000")), {1800: ("starts", 1900)})
+    e2 = endless.placed["e2"]
+    assert (e2.missed, e2.rule) == ("e2: the answer was not over within 5000 ms of the end of e1", "timeout")
+    assert Played(script(BARGE_IN), {1700: ("starts", 2000)}).placed["e2"].missed == ""
 
 
 def test_an_agent_that_goes_on_takes_the_end_back():

@@ -1,0 +1,109 @@
+"""Owns the process that hears agents: sends it sound without ever waiting, and hands on what it finds.
+
+One process for all sessions, started when a session needs it. What is under way is bounded: a process that cannot keep
+up loses sound, which is counted. One that dies leaves the ears it had deaf; the next session gets a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+from types import TracebackType
+from typing import Protocol, Self
+
+from harness.core.audio import NS_PER_MS
+from harness.run.ear_channel import Forget, FromEar, Progress, ToEar
+from harness.run.ear_link import LIMIT_BYTES, EarLink
+from harness.run.pacer import Pacer
+
+BEHIND_NS = 500 * NS_PER_MS
+"""A process that is so far behind is too late for cues, and that is told."""
+STARTS = 3
+"""How many processes a run uses up before it goes on without."""
+
+
+class Hearing(Protocol):
+    """A session's ear, as the desk sees it."""
+
+    def told(self, message: FromEar) -> None: ...
+
+    def lost(self, why: str) -> None:
+        """Nothing will be told any more."""
+        ...
+
+    def dropped(self) -> None:
+        """A packet was not heard."""
+        ...
+
+
+class EarDesk:
+    """Use as an async context manager inside the loop that measures; `start` before an ear opens."""
+
+    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._limit = limit_bytes
+        self._numbers = count()
+        self._ears: dict[int, Hearing] = {}
+        self._starts = 0
+        self._link: EarLink | None = None
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._link is not None:
+            await self._link.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that hears now."""
+        return None if self._link is None else self._link.pid
+
+    async def start(self, pacer: Pacer) -> None:
+        """Have a process that hears; does nothing where there is one, or where `STARTS` of them have died."""
+        async with self._starting:
+            if (self._link is not None and not self._link.gone) or self._starts == STARTS:
+                return
+            if self._link is not None:
+                await self._link.close()
+            self._starts += 1
+            self._link = EarLink(pacer, self._told, self._lost, self._limit)
+            await self._link.open()
+
+    def open(self, ear: Hearing) -> int:
+        """A number for the messages of `ear`, which is told at once if nobody hears."""
+        number = next(self._numbers)
+        if self._link is None or self._link.gone:
+            ear.lost("no process hears" if self._link is None else self._link.gone)
+        else:
+            self._ears[number] = ear
+        return number
+
+    def send(self, message: ToEar) -> None:
+        """Pass `message` on soon; of an ear that is deaf or closed nothing is sent."""
+        ear = self._ears.get(message.number)
+        if ear is None or self._link is None:
+            return
+        if not self._link.put(message):
+            ear.dropped()
+
+    def close(self, number: int) -> None:
+        """The session of this ear is over."""
+        if self._ears.pop(number, None) is not None and self._link is not None:
+            self._link.put(Forget(number))
+
+    def behind_ns(self) -> int:
+        """How long the oldest message that was not heard yet has been under way; 0 if all were."""
+        return 0 if self._link is None else self._link.behind_ns()
+
+    def _told(self, message: FromEar) -> None:
+        ear = None if isinstance(message, Progress) else self._ears.get(message.number)
+        if ear is not None:
+            ear.told(message)
+
+    def _lost(self, why: str) -> None:
+        ears, self._ears = self._ears, {}
+        for ear in ears.values():
+            ear.lost(why)
