@@ -22,6 +22,7 @@ from harness.cli_options import (
     wire_option,
 )
 from harness.cli_results import of_peers, print_timing, score_and_keep, write_page
+from harness.cli_suite import check_suite_options, print_estimate, suite_queries, takes_suite_options
 from harness.report.terminal import console, print_json, say
 
 SESSION = ("turn", "chunk_ms", "commit_after", "timeout_s", "instructions", "voice", "model", "audio_format")
@@ -45,7 +46,12 @@ SESSION = ("turn", "chunk_ms", "commit_after", "timeout_s", "instructions", "voi
     help="A bundled pack, a folder of audio files (with or without manifest.jsonl), or one file.",
 )
 @click.option("--language", "languages", multiple=True, help="Only queries in this language. Repeatable.")
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N queries.")
+@takes_suite_options
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Only the first N queries; with --suite, of each subset (robust: of each level).",
+)
 @click.option(
     "--turn",
     type=click.Choice(["vad", "manual"]),
@@ -105,8 +111,12 @@ def bench_command(**options: Any) -> None:
     from harness.run.runner import SessionOptions
     from harness.run.suite import SuiteOptions
 
+    check_suite_options(options)
+    if options["dry_run"]:
+        print_estimate(options)
+        return
     peer = peer_options_of(options)
-    queries, identity = _queries(options)
+    queries, identity = suite_queries(options) if options["suite"] else _queries(options)
     request = BenchRequest(
         peers=options["peers"] or (DEFAULT_PEER,),
         options=peer,

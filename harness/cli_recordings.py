@@ -9,6 +9,7 @@ import click
 
 from harness.cli_options import json_option
 from harness.cli_results import print_duplex, score_and_keep, write_page
+from harness.cli_suite import export_vocalbench_command, import_vocalbench_command
 from harness.report.terminal import console, print_json, say
 
 source = click.argument("source", type=click.Path(path_type=Path), metavar="PATH")
@@ -150,4 +151,6 @@ def _print_tau(panels: dict[str, Any]) -> None:
     print_tau_panel(console(), rows)
 
 
+import_group.add_command(import_vocalbench_command)
+export_group.add_command(export_vocalbench_command)
 COMMANDS = (import_group, export_group)

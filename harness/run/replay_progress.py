@@ -1,4 +1,4 @@
-"""How far a scorer has got with the recordings of a run: one line on a terminal, nothing anywhere else."""
+"""How far work on many recordings has got: one line on a terminal, nothing anywhere else."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ QUIET_S = 2.0
 
 
 class ReplayProgress:
-    """Call it with each session that was read; leaving it clears the line."""
+    """Call it with how many are done, of how many; leaving it clears the line. what: is done with them."""
 
-    def __init__(self, stream: TextIO | None = None, *, shown: bool = True) -> None:
+    def __init__(self, stream: TextIO | None = None, *, shown: bool = True, what: str = "recordings looked at") -> None:
+        self._what = what
         self._stream = stream or sys.stderr
         self._shown = shown and self._stream.isatty()
         self._begin_s = time.monotonic()
@@ -31,7 +32,7 @@ class ReplayProgress:
             return
         self._said = True
         left = duration(spent_s / done * (total - done))
-        self._stream.write(f"\r\x1b[K{done}/{total} recordings looked at, {left} left")
+        self._stream.write(f"\r\x1b[K{done}/{total} {self._what}, {left} left")
         self._stream.flush()
 
     def __exit__(

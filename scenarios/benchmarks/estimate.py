@@ -53,7 +53,7 @@ def estimate(
     dataset: Dataset, catalogue: Catalogue, assumed: Assumptions, rates: Sequence[Rates], *, repeat: int, at_once: int
 ) -> dict[str, Any]:
     """Plain figures, with the assumptions that they rest on. rates: of each peer."""
-    subsets = []
+    subsets: list[dict[str, Any]] = []
     for size in dataset.sizes:
         queries = [query for query in dataset.queries if query.item.subset == size.subset]
         calls = catalogue.subset(size.subset).judge_calls

@@ -83,3 +83,7 @@ class BenchmarkQuery(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def sha256(self) -> str:
         return self._sound().sha256
+
+    @property
+    def impairment(self) -> str:
+        return self._sound().impairment

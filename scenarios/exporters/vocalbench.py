@@ -36,7 +36,7 @@ class ExportedAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Row(NamedTuple):
-    index: int
+    position: int
     qid: str
     text: str
     transcript: str | None
