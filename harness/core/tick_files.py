@@ -96,12 +96,12 @@ def read_trajectories(path: Path) -> list[ReadTrajectory]:
         found = [each for file in files or sorted(path.glob("*.json")) for each in _of_file(file)]
     else:
         raise ConfigError(f"{path}: no such file or folder")
-    files = {each.file: each for each in found if each.file != each.results}
-    known = {(each.results, each.trajectory.name) for each in files.values()}
+    alone = {each.file: each for each in found if each.file != each.results}
+    known = {(each.results, each.trajectory.name) for each in alone.values()}
     inside = [each for each in found if each.file == each.results and (each.file, each.trajectory.name) not in known]
-    if not files and not inside:
+    if not alone and not inside:
         raise ConfigError(f"{path}: no trajectories (simulations with `ticks`) here")
-    return [*files.values(), *inside]
+    return [*alone.values(), *inside]
 
 
 def _of_file(file: Path) -> list[ReadTrajectory]:

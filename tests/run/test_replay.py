@@ -13,8 +13,9 @@ from harness import cli
 from harness.core.errors import SessionFormatError
 from harness.core.run_directory import RunDirectory, RunInfo
 from harness.core.scorer import Scored
-from harness.run.replay import differences, is_stored, score, write_scores
+from harness.run.replay import differences, is_stored, score, score_all, scorers_of, write_scores
 from harness.run.replay_difference import Difference
+from scenarios.importers.intervals import import_intervals
 from tests.scoring.timing.recordings import header, vad_turn
 
 pytestmark = pytest.mark.unit
@@ -190,6 +191,67 @@ def test_long_values_are_cut(tmp_path: Path):
     lines = [each.line() for each in differences(run, Scored(rows=[big | {"z": 1, "x": []}], summary={"y": 1}))]
     assert len(lines) == 2
     assert all(len(line) <= 160 and line.isprintable() for line in lines)
+
+
+@pytest.fixture
+def talks(tmp_path: Path) -> RunDirectory:
+    """Two conversations that others recorded, with everything kept."""
+    content = {"user": [{"start": 0.5, "end": 2.0, "expect": "respond"}], "agent": [[2.4, 4.0]], "end_s": 12.0}
+    (tmp_path / "talk.json").write_text(json.dumps(content))
+    run = RunDirectory(import_intervals(tmp_path / "talk.json", tmp_path / "talks").run)
+    for name, figures in score_all(run).items():
+        write_scores(run, figures, name)
+    return run
+
+
+def test_conversations_are_computed_again_too(talks: RunDirectory, monkeypatch, capsys):
+    assert scorers_of(talks) == ("timing", "duplex")
+    assert replay(monkeypatch, capsys, talks.path) == (0, "equal, bit for bit, to what is stored\n")
+    file = talks.path / "duplex.jsonl"
+    data = file.read_bytes()
+    file.write_bytes(data.replace(b'"fto_ms":400.0', b'"fto_ms":400.001'))
+    assert file.read_bytes() != data
+    code, said = replay(monkeypatch, capsys, talks.path)
+    assert code == 1
+    assert "differs: duplex.jsonl[0].fto_ms: stored 400.001, computed 400.0" in said
+    assert replay(monkeypatch, capsys, talks.path, "--write")[0] == 0
+    assert file.read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["duplex.jsonl", "duplex.json"])
+def test_one_file_of_the_conversations_without_the_other(talks: RunDirectory, name: str, monkeypatch, capsys):
+    (talks.path / name).unlink()
+    code, said = replay(monkeypatch, capsys, talks.path)
+    assert code == 1
+    assert f"differs: {name}: is missing" in said
+
+
+def test_a_panel_of_another_order_of_keys_is_a_difference(talks: RunDirectory, monkeypatch, capsys):
+    file = talks.path / "duplex.json"
+    content = json.loads(file.read_bytes())
+    talks.write_json("duplex.json", dict(reversed(content.items())))
+    code, said = replay(monkeypatch, capsys, talks.path)
+    assert code == 1
+    assert "duplex.json: the same values in other bytes" in said
+
+
+def test_conversations_that_were_never_kept_are_said_so(talks: RunDirectory, monkeypatch, capsys):
+    for name in ("duplex.jsonl", "duplex.json"):
+        (talks.path / name).unlink()
+    code, said = replay(monkeypatch, capsys, talks.path)
+    assert (code, said.splitlines()[0]) == (0, "duplex: not stored yet; --write stores")
+    assert replay(monkeypatch, capsys, talks.path, "--write")[0] == 0
+    assert is_stored(talks, "duplex")
+
+
+def test_turns_have_no_conversations(run: RunDirectory):
+    assert scorers_of(run) == ("timing",)
+
+
+def test_recordings_are_checked_once_and_progress_is_told(talks: RunDirectory):
+    told: list[tuple[int, int]] = []
+    score_all(talks, verified=True, watch=lambda done, total: told.append((done, total)))
+    assert told == [(1, 1)]
 
 
 def test_a_directory_that_is_no_run(tmp_path: Path):

@@ -12,7 +12,7 @@ import soundfile
 from harness.core.audio import Int16, audio_sha256
 from harness.core.errors import ConfigError
 from scenarios import clip
-from scenarios.pack import bundled_packs, load_pack, read_manifest
+from scenarios.pack import bundled_packs, bundled_scenario_packs, load_pack, read_manifest, refuse_scenarios
 
 pytestmark = pytest.mark.unit
 
@@ -195,8 +195,18 @@ def test_a_file_that_many_rows_name_is_loaded_once(folder: Path, monkeypatch: py
 
 
 def test_bundled_packs_are_found_by_name() -> None:
-    assert "queries" in bundled_packs()
+    assert bundled_packs() == ["queries"]
+    assert bundled_scenario_packs() == ["duplex-en", "duplex-zh"]
     assert load_pack("queries", limit=1).name == "queries"
+
+
+def test_scenarios_are_no_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="holds scenarios, not queries: firstpacket duplex --pack duplex-zh"):
+        refuse_scenarios("duplex-zh")
+    refuse_scenarios("queries")
+    monkeypatch.chdir(tmp_path)
+    Path("duplex-zh").mkdir()
+    refuse_scenarios("duplex-zh")  # a folder of one's own
 
 
 def test_manifest_rows_can_be_read_without_the_audio(folder: Path) -> None:
