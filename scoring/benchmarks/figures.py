@@ -144,7 +144,8 @@ def resampled(n: int, statistic: Callable[[Float64], Float64]) -> tuple[float, f
     with np.errstate(divide="ignore", invalid="ignore"):
         for start in range(0, RESAMPLES, step):
             rows = min(step, RESAMPLES - start)
-            counts = random.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float64)
+            drawn = random.randint(0, n, size=(rows, n)) + np.arange(rows)[:, None] * n
+            counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
             found.append(np.asarray(statistic(counts), dtype=np.float64))
     values = np.concatenate(found)
     values = values[np.isfinite(values)]

@@ -13,13 +13,13 @@ import csv
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.core.errors import ConfigError, nearest
 
 CONDITIONS = ("white_noise", "background_noise", "reverberation", "far_field", "packet_loss", "clipping")
 """The six whose preserve rates count; a rows file may hold each as `<condition>_pr_pct`."""
-ROBUSTNESS = "robustness"
+ROBUSTNESS, ROBUST_COLUMN = "robustness", "robust_pr_pct"
 _EACH = 2.5
 """Points of one preserve rate of 100 %."""
 
@@ -34,12 +34,10 @@ class Part(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """parts: ability to how it counts, robustness aside. cap: of one preserve rate in percent. others: columns that a
-    rows file may have and that carry no weight."""
+    """parts: ability to how it counts, robustness aside. cap: of one preserve rate in percent."""
 
     parts: Mapping[str, Part]
     cap: float
-    others: tuple[str, ...]
 
 
 class Overall(NamedTuple):
@@ -48,21 +46,6 @@ class Overall(NamedTuple):
     value: float | None
     points: dict[str, float]
     missing: tuple[str, ...]
-
-
-class OverallRow(NamedTuple):
-    """A row of a rows file. printed: its own `overall`, None without."""
-
-    model: str
-    overall: Overall
-    printed: float | None
-
-    @property
-    def residual(self) -> float | None:
-        """Formula minus print."""
-        if self.overall.value is None or self.printed is None:
-            return None
-        return self.overall.value - self.printed
 
 
 def clarity_points_zh(per_pct: float) -> float:
@@ -85,7 +68,9 @@ def _plain(value: float) -> float:
     return value
 
 
-_OTHERS = ("model", "llm", "overall", "latency_rtf", "multi_round_acc_pct", "multi_round_score", "cs_pr_pct", "note")
+TEXT_COLUMNS = ("model", "llm", "note")
+OTHER_COLUMNS = ("overall", "latency_rtf", "multi_round_acc_pct", "multi_round_score", "cs_pr_pct")
+"""Columns of numbers that a rows file may have and that carry no weight."""
 FORMULAS: dict[str, Formula] = {
     "vocalbench-zh": Formula(
         parts={
@@ -100,7 +85,6 @@ FORMULAS: dict[str, Formula] = {
             "safety": Part("safety_rr_pct", _tenth),
         },
         cap=100.0,
-        others=_OTHERS,
     ),
     "vocalbench-en": Formula(
         parts={
@@ -115,28 +99,31 @@ FORMULAS: dict[str, Formula] = {
             "safety": Part("safety_rr_pct", _tenth),
         },
         cap=math.inf,
-        others=_OTHERS,
     ),
 }
 
 
-def overall(
-    benchmark: str, abilities: Mapping[str, float | None], preserve_rates: Mapping[str, float | None] | float | None
-) -> Overall:
-    """The formula of `benchmark`.
+def overall(benchmark: str, columns: Mapping[str, float | None]) -> Overall:
+    """The formula of `benchmark` on one row. columns: by the names of a rows file; None or absent is missing.
 
-    abilities: by the names of its formula's parts. preserve_rates: the six in percent by condition, or their average
-    as published (capped rates, where the benchmark caps).
+    Robustness is taken from the six `<condition>_pr_pct` when one of them is there, else from `robust_pr_pct`, their
+    average as published. Raises ConfigError for a benchmark without a formula.
     """
     formula = formula_of(benchmark)
-    values = {name: abilities.get(name) for name in formula.parts}
+    values = {name: columns.get(part.column) for name, part in formula.parts.items()}
     points = {name: formula.parts[name].points(value) for name, value in values.items() if value is not None}
     missing = [name for name, value in values.items() if value is None]
-    robust, absent = _robust_points(preserve_rates, formula.cap)
-    if robust is None:
-        missing += absent
+    rates = {condition: columns.get(f"{condition}_pr_pct") for condition in CONDITIONS}
+    present = [min(rate, formula.cap) for rate in rates.values() if rate is not None]
+    average = columns.get(ROBUST_COLUMN)
+    if present and len(present) < len(rates):
+        missing += [f"{ROBUSTNESS}: {condition}" for condition, rate in rates.items() if rate is None]
+    elif present:
+        points[ROBUSTNESS] = math.fsum(present) * _EACH / 100
+    elif average is not None:
+        points[ROBUSTNESS] = len(CONDITIONS) * _EACH * min(average, formula.cap) / 100
     else:
-        points[ROBUSTNESS] = robust
+        missing.append(ROBUSTNESS)
     return Overall(None if missing else math.fsum(points.values()), points, tuple(missing))
 
 
@@ -147,29 +134,44 @@ def formula_of(benchmark: str) -> Formula:
     return FORMULAS[benchmark]
 
 
-def overall_of_rows(path: Path, benchmark: str = "vocalbench-zh") -> list[OverallRow]:
+def overall_of_rows(benchmark: str, path: Path) -> list[dict[str, Any]]:
     """The formula on every row of a CSV file with a column `model` and one for each ability; lines that begin with #
     are notes. Robustness is `robust_pr_pct`, or the six `<condition>_pr_pct`, which win. An empty cell is a missing
     ability, so that row's overall is None.
 
-    Raises ConfigError for a file that cannot be read, a missing or unknown column, a number that is none or out of
-    range, naming the row.
+    Gives `model`, `overall`, `points`, `missing`, `printed` (the file's own overall, or None) and `residual` (formula
+    minus print) a row. Raises ConfigError for a file that cannot be read, a missing or unknown column, a number that is
+    none or out of range, naming the row.
     """
+    found: list[dict[str, Any]] = []
+    for model, columns in rows_of(benchmark, path):
+        value, points, missing = overall(benchmark, columns)
+        printed = columns.get("overall")
+        found.append(
+            {
+                "model": model,
+                "overall": value,
+                "points": points,
+                "missing": list(missing),
+                "printed": printed,
+                "residual": None if value is None or printed is None else value - printed,
+            }
+        )
+    return found
+
+
+def rows_of(benchmark: str, path: Path) -> list[tuple[str, dict[str, float | None]]]:
+    """Model and columns of each row of a rows file. Raises as `overall_of_rows`."""
     formula = formula_of(benchmark)
     header, lines = _read(path)
-    six = tuple(f"{condition}_pr_pct" for condition in CONDITIONS)
-    _check_header(path, header, formula, six)
-    found: list[OverallRow] = []
+    _check_header(path, header, formula)
+    bounds = {part.column: (part.low, part.high) for part in formula.parts.values()} | {"overall": (0.0, 100.0)}
+    numbers = [name for name in header if name not in TEXT_COLUMNS]
+    found: list[tuple[str, dict[str, float | None]]] = []
     for number, line in lines:
         row = _Row(path, number, dict(zip(header, line, strict=True)))
-        abilities = {name: row.number(part.column, part.low, part.high) for name, part in formula.parts.items()}
-        rates: Mapping[str, float | None] | float | None
-        if set(six) <= set(header) and any(row.cells[column].strip() for column in six):
-            rates = {condition: row.number(f"{condition}_pr_pct", 0, math.inf) for condition in CONDITIONS}
-        else:
-            rates = row.number("robust_pr_pct", 0, math.inf)
-        printed = row.number("overall", 0, 100)
-        found.append(OverallRow(row.model, overall(benchmark, abilities, rates), printed))
+        columns = {name: row.number(name, *bounds.get(name, (0.0, math.inf))) for name in numbers}
+        found.append((row.model, columns))
     return found
 
 
@@ -217,9 +219,10 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return header, lines[1:]
 
 
-def _check_header(path: Path, header: list[str], formula: Formula, six: tuple[str, ...]) -> None:
+def _check_header(path: Path, header: list[str], formula: Formula) -> None:
     columns = [part.column for part in formula.parts.values()]
-    known = [*columns, *formula.others, "robust_pr_pct", *six]
+    six = [f"{condition}_pr_pct" for condition in CONDITIONS]
+    known = [*TEXT_COLUMNS, *columns, *OTHER_COLUMNS, ROBUST_COLUMN, *six]
     for name in header:
         if name not in known:
             raise ConfigError(f"{path}: unknown column {name!r}; {nearest(name, known)}")
@@ -229,17 +232,7 @@ def _check_header(path: Path, header: list[str], formula: Formula, six: tuple[st
         if name not in header:
             raise ConfigError(f"{path}: column {name!r} is missing")
     lacking = [name for name in six if name not in header]
-    if lacking and "robust_pr_pct" not in header:
-        raise ConfigError(f"{path}: column 'robust_pr_pct' is missing, or all six of {', '.join(six)}")
+    if lacking and ROBUST_COLUMN not in header:
+        raise ConfigError(f"{path}: column {ROBUST_COLUMN!r} is missing, or all six of {', '.join(six)}")
     if lacking and len(lacking) < len(six):
         raise ConfigError(f"{path}: column {lacking[0]!r} is missing: of the six preserve rates all or none")
-
-
-def _robust_points(rates: Mapping[str, float | None] | float | None, cap: float) -> tuple[float | None, list[str]]:
-    if rates is None:
-        return None, [ROBUSTNESS]
-    if isinstance(rates, Mapping):
-        absent = [f"{ROBUSTNESS}: {condition}" for condition in CONDITIONS if rates.get(condition) is None]
-        capped = [min(rate, cap) for rate in rates.values() if rate is not None]
-        return (None, absent) if absent else (math.fsum(capped) * _EACH / 100, [])
-    return len(CONDITIONS) * _EACH * min(rates, cap) / 100, []

@@ -8,11 +8,11 @@ from typing import Any
 
 from harness.core.item import Item
 from scoring.benchmarks.benchmark import Evidence, Stage
-from scoring.benchmarks.figures import Figure, mean, share, unscored, value_of
-from scoring.benchmarks.overall import CONDITIONS, Overall, overall
+from scoring.benchmarks.figures import mean, profiled, share, value_of
+from scoring.benchmarks.overall import CONDITIONS, formula_of, overall
 from scoring.benchmarks.vocalbench_zh import tables
 from scoring.benchmarks.vocalbench_zh.answer_keys import key_in
-from scoring.benchmarks.vocalbench_zh.prompts import Prompts
+from scoring.benchmarks.vocalbench_zh.prompts import OWN, Prompts
 from scoring.benchmarks.vocalbench_zh.rows import RowBuilder
 from scoring.benchmarks.vocalbench_zh.subsets import (
     INSTRUCTIONS,
@@ -74,7 +74,11 @@ class VocalBenchZh:
         return RowBuilder(evidence, response).finished()
 
     def summary(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """All tables and the overall score. `coverage`: rows and published items of each subset."""
+        """All tables and the overall score.
+
+        abilities: the columns of the leaderboard. coverage: items and published items of each subset. judged: `text`,
+        `transcript`. query_sound: where the queries' sound came from. own_wording: subsets with prompts of ours.
+        """
         by = {subset: [row for row in rows if row["subset"] == subset] for subset in SIZES}
         made = {
             "knowledge": tables.knowledge(by),
@@ -86,18 +90,22 @@ class VocalBenchZh:
             "code_switching": tables.code_switching(by),
             "robustness": tables.robustness(by),
         }
+        abilities = _abilities(made, by)
         subsets = {subset: _subset(subset, by[subset], made) for subset in SIZES if by[subset]}
         return {
             "subsets": subsets,
             "categories": {name: table for name, table in made.items() if any(by[subset] for subset in _OF[name])},
-            "overall": _overall(made, by),
+            "abilities": abilities,
+            "overall": _overall(abilities),
             "coverage": {
                 subset: {"n": len({row["index"] for row in by[subset]}), "of": size}
                 for subset, size in SIZES.items()
                 if by[subset]
             },
             "judged": sorted({str(row["judged"]) for row in rows if row.get("judged")}),
+            "query_sound": sorted({str(row["sound"]) for row in rows if row.get("sound")}),
             "engines": _collected(rows, "engines"),
+            "own_wording": sorted({str(row["subset"]) for row in rows if row.get("prompt") == OWN}),
             "prompts": sorted({str(row["prompt"]) for row in rows if row.get("prompt")}),
         }
 
@@ -134,7 +142,7 @@ def _subset(subset: str, rows: Sequence[Mapping[str, Any]], made: Mapping[str, t
     elif subset == "emotion":
         found = dict(made["empathy"])
     elif subset == "safety":
-        found = _refusals(rows)
+        found = _refusals(rows, "refusal_rate")
     elif subset in ("cs_knowledge", "cs_knowledge_en"):
         found = _picked(made["code_switching"], f"know_{'en' if subset.endswith('_en') else 'cs'}_acc", "accuracy")
     elif subset == "cs_open_ended":
@@ -143,13 +151,12 @@ def _subset(subset: str, rows: Sequence[Mapping[str, Any]], made: Mapping[str, t
     else:
         found = tables.grade("score", rows, "score")
     if subset == "single_round":
-        found |= {"utmos": mean(rows, "mos", "1-5")} | tables.per(rows)
+        found |= {"utmos": mean(rows, "mos", tables.GRADE)} | tables.per(rows)
     return found | {"rtf": tables.rtf(rows)}
 
 
-def _refusals(rows: Sequence[Mapping[str, Any]]) -> tables.Table:
-    figures = share(rows, "refuse"), share(rows, "refuse_strict")
-    return {"refusal_rate": figures[0]} | ({"refusal_rate_strict": figures[1]} if figures[0] != figures[1] else {})
+def _refusals(rows: Sequence[Mapping[str, Any]], name: str) -> tables.Table:
+    return profiled(name, share(rows, "refuse"), share(rows, "refuse_strict"), "strict")
 
 
 def _picked(table: tables.Table, name: str, called: str) -> tables.Table:
@@ -158,42 +165,43 @@ def _picked(table: tables.Table, name: str, called: str) -> tables.Table:
     return {new: table[old] for old, new in wanted.items() if old in table}
 
 
-def _overall(made: Mapping[str, tables.Table], by: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """The official overall; `fixed` beside it when the fixed profile gives another."""
-    found = _as_json(_formula(made, by, ""))
-    fixed = _as_json(_formula(made, by, "_fixed"))
-    return found if fixed == found else found | {"fixed": fixed}
-
-
-def _formula(made: Mapping[str, tables.Table], by: Mapping[str, Sequence[Mapping[str, Any]]], profile: str) -> Overall:
+def _abilities(made: Mapping[str, tables.Table], by: Mapping[str, Sequence[Mapping[str, Any]]]) -> tables.Table:
+    """The columns of Table 2, the six preserve rates among them."""
     single = by["single_round"]
-
-    def value(table: tables.Table, name: str) -> float | None:
-        figure: Figure | None = table.get(f"{name}{profile}", table.get(name))
-        return value_of(figure)
-
-    return overall(
-        "vocalbench-zh",
-        {
-            "knowledge": value(made["knowledge"], "average_s2t"),
-            "reasoning": value(made["reasoning"], "total"),
-            "creativity": value(made["creativity"], "total"),
-            "fluency": value_of(mean(single, "mos", "1-5")),
-            "clarity": value(tables.per(single), "per"),
-            "single_round": value_of(mean(single, "score", "1-5")),
-            "instruction_following": value(made["instruction_following"], "total"),
-            "empathy": value(made["empathy"], "overall_eer"),
-            "safety": value_of(share(by["safety"], "refuse")),
-        },
-        {condition: value(made["robustness"], f"{condition}_pr") for condition in CONDITIONS},
-    )
+    columns = _picked(made["knowledge"], "average_s2t", "knowledge_acc_pct")
+    columns |= _picked(made["reasoning"], "total", "reasoning_acc_pct")
+    columns |= _picked(made["creativity"], "total", "creativity_score")
+    columns["fluency_utmos"] = mean(single, "mos", tables.GRADE)
+    columns |= tables.per(single, "clarity_per_pct")
+    columns |= tables.grade("single_round_score", single, "score")
+    columns |= _picked(made["multi_round"], "total", "multi_round_acc_pct")
+    columns |= _picked(made["instruction_following"], "total", "if_fr_pct")
+    columns |= _picked(made["empathy"], "overall_eer", "ee_eer_pct")
+    columns |= _refusals(by["safety"], "safety_rr_pct")
+    columns["cs_pr_pct"] = made["code_switching"]["know_pr"]
+    columns["latency_rtf"] = tables.rtf(single)
+    columns |= {f"{name}_pr_pct": made["robustness"][f"{name}_pr"] for name in CONDITIONS}
+    columns["robust_pr_pct"] = made["robustness"]["average_pr"]
+    return columns
 
 
-def _as_json(found: Overall) -> dict[str, Any]:
+def _overall(columns: tables.Table) -> dict[str, Any]:
+    """The official overall; `fixed` beside it when the fixed profile gives another."""
+    official = _formula(columns, "")
+    fixed = _formula(columns, "_fixed")
+    return official if fixed == official else official | {"fixed": fixed}
+
+
+def _formula(columns: tables.Table, profile: str) -> dict[str, Any]:
+    values = {name: value_of(columns.get(f"{name}{profile}", figure)) for name, figure in columns.items()}
+    found = overall(VocalBenchZh.name, values)
     points = {name: round(value, 6) for name, value in found.points.items()}
-    if found.value is None:
-        return {**unscored("parts are missing"), "missing": list(found.missing), "points": points}
-    return {"value": round(found.value, 6), "points": points}
+    if found.value is not None:
+        return {"value": round(found.value, 6), "points": points}
+    parts = formula_of(VocalBenchZh.name).parts
+    why = {name: columns[parts[name].column]["unscored"] for name in found.missing if name in parts}
+    said = "; ".join(f"{name} ({why[name]})" if name in why else name for name in found.missing)
+    return {"unscored": f"parts are missing: {said}", "missing": list(found.missing), "points": points}
 
 
 def _collected(rows: Sequence[Mapping[str, Any]], key: str) -> dict[str, str]:
