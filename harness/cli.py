@@ -19,6 +19,7 @@ from harness import (
     cli_peers,
     cli_recordings,
     cli_replay,
+    cli_score,
     cli_serve,
 )
 from harness.cli_options import INTERRUPTED, PEER_FAILED, PREREQUISITE, USAGE
@@ -27,6 +28,7 @@ GROUPS = (
     cli_bench,
     cli_duplex,
     cli_replay,
+    cli_score,
     cli_calibrate,
     cli_serve,
     cli_peers,

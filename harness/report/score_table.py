@@ -1,0 +1,131 @@
+"""A benchmark's scores in the terminal: figures by subset with their latency, the overall, the published rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.report.failure import plain
+from harness.report.figure import DASH
+from harness.report.grid import Column, Row, fit
+
+FEW_BELOW = 10
+_COLUMNS = (
+    Column(heading="subset and figure", left=True),
+    Column(heading="n"),
+    Column(heading="value"),
+    Column(heading="95 % interval", rank=1),
+    Column(heading="unit", rank=2, left=True),
+    Column(heading="remark", rank=3, left=True),
+)
+_LATENCY = (
+    Column(heading="subset", left=True),
+    Column(heading="n"),
+    Column(heading="TTFT ms\np50"),
+    Column(heading="first packet ms\np50"),
+    Column(heading="first audible ms\np50", rank=1),
+    Column(heading="RTF\nof sums"),
+)
+
+
+def print_scores(console: Console, summary: Mapping[str, Any], *, categories: bool = True) -> None:
+    """Print the summary that `scores.json` holds. categories: the tables by category as well."""
+    title = Text(f"{summary['benchmark']}: {summary['answers']} answers", style="bold")
+    if summary["failed"]:
+        title.append(f", {summary['failed']} failed", style="red")
+    console.print(title)
+    _print_grid(console, _COLUMNS, _figure_rows(summary["subsets"]))
+    if categories and summary["categories"]:
+        console.print(Text("By category", style="bold"))
+        _print_grid(console, _COLUMNS, _figure_rows(summary["categories"]))
+    console.print(Text("Latency of the same answers", style="bold"))
+    _print_grid(console, _LATENCY, [_latency_row(subset, figures) for subset, figures in summary["latency"].items()])
+    _print_overall(console, summary["overall"])
+    for stage, engine in summary["engines"].items():
+        console.print(Text(f"{stage}: {plain(str(engine))}", style="dim"))
+    for stage, reason in summary["no_engine"].items():
+        console.print(Text(f"{stage}: unscored, {plain(str(reason))}", style="yellow"))
+    if summary.get("judge_usage"):
+        console.print(Text(_usage(summary["judge_usage"]), style="dim"))
+
+
+def print_overall(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The formula's overall of each row, beside the one that the table prints."""
+    columns = (
+        Column(heading="model", left=True),
+        Column(heading="overall"),
+        Column(heading="printed", rank=1),
+        Column(heading="difference", rank=1),
+        Column(heading="missing", rank=2, left=True),
+    )
+    shown: list[Row] = []
+    for row in rows:
+        cells = (
+            plain(str(row["model"])),
+            _number(row["overall"], 4),
+            _number(row["printed"], 3),
+            _number(row["residual"], 4),
+            ", ".join(row["missing"]),
+        )
+        shown.append((cells, "" if row["overall"] is not None else "dim"))
+    _print_grid(console, columns, shown)
+
+
+def _figure_rows(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Row]:
+    rows: list[Row] = []
+    for name, figures in tables.items():
+        rows.append(((plain(name).replace("_", " "), *[""] * (len(_COLUMNS) - 1)), "bold"))
+        rows += [_figure_row(label, figure) for label, figure in figures.items()]
+    return rows
+
+
+def _figure_row(label: str, figure: Mapping[str, Any]) -> Row:
+    name = f"  {plain(label).replace('_', ' ')}"
+    if "value" not in figure or figure["value"] is None:
+        return (name, str(figure.get("n", 0)), "unscored", "", "", plain(str(figure.get("unscored", "")))), "yellow"
+    ci95 = figure.get("ci95")
+    remark = f"{figure['missing']} without: {plain(str(figure.get('why', '')))}" if figure.get("missing") else ""
+    cells = (
+        name,
+        str(figure["n"]),
+        _number(figure["value"], 3),
+        DASH if not ci95 else f"{_number(ci95[0], 3)} to {_number(ci95[1], 3)}",
+        str(figure.get("unit", "")),
+        remark,
+    )
+    return cells, "dim" if figure["n"] < FEW_BELOW else ""
+
+
+def _latency_row(subset: str, figures: Mapping[str, Mapping[str, Any]]) -> Row:
+    middle = [_number(figures[name].get("p50"), 1) for name in ("ttft_ms", "first_packet_ms", "first_audible_ms")]
+    n = max((int(figure.get("n", 0)) for figure in figures.values()), default=0)
+    return (plain(subset), str(n), *middle, _number(figures["rtf"].get("of_sums"), 4)), "" if n else "dim"
+
+
+def _print_overall(console: Console, overall: Mapping[str, Any]) -> None:
+    if overall.get("value") is not None:
+        console.print(Text(f"Overall {overall['value']:.3f}", style="bold"))
+    else:
+        missing = ", ".join(plain(str(part)).replace("_", " ") for part in overall.get("missing", ()))
+        console.print(Text(f"Overall unscored: missing {missing}", style="yellow"))
+
+
+def _usage(usage: Any) -> str:
+    get = usage.get if isinstance(usage, Mapping) else lambda key, default=None: getattr(usage, key, default)
+    cost = f", cost {get('cost'):.4f}" if get("cost") is not None else ""
+    tokens = f"{get('prompt_tokens')} + {get('completion_tokens')} tokens"
+    return f"judge: {get('calls')} calls, {get('cached')} from the cache, {get('failed')} failed, {tokens}{cost}"
+
+
+def _print_grid(console: Console, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+    fitted = fit(console, columns, rows)
+    console.print(fitted.table)
+    if fitted.left_out:
+        console.print(Text(f"No room for {', '.join(fitted.left_out)} at this width; --json has all.", style="dim"))
+
+
+def _number(value: float | None, digits: int) -> str:
+    return DASH if value is None else f"{value:.{digits}f}"
