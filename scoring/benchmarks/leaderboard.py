@@ -132,7 +132,7 @@ def published_rows(benchmark: str) -> tuple[dict[str, dict[str, float | None]], 
     formula_of(benchmark)
     with resources.as_file(resources.files("scoring.benchmarks") / "published" / OFFICIAL[benchmark].file) as path:
         source = Path(path).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        return dict(rows_of(benchmark, path)), source
+        return dict(rows_of(path, benchmark)), source
 
 
 def _published(benchmark: str, model: str, values: Mapping[str, float | None], columns: list[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import csv
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.core.errors import ConfigError, nearest
 
@@ -46,6 +46,21 @@ class Overall(NamedTuple):
     value: float | None
     points: dict[str, float]
     missing: tuple[str, ...]
+
+
+class OverallRow(NamedTuple):
+    """A row of a rows file. printed: its own `overall`, None without."""
+
+    model: str
+    overall: Overall
+    printed: float | None
+
+    @property
+    def residual(self) -> float | None:
+        """Formula minus print."""
+        if self.overall.value is None or self.printed is None:
+            return None
+        return self.overall.value - self.printed
 
 
 def clarity_points_zh(per_pct: float) -> float:
@@ -134,33 +149,21 @@ def formula_of(benchmark: str) -> Formula:
     return FORMULAS[benchmark]
 
 
-def overall_of_rows(benchmark: str, path: Path) -> list[dict[str, Any]]:
+def overall_of_rows(path: Path, benchmark: str = "vocalbench-zh") -> list[OverallRow]:
     """The formula on every row of a CSV file with a column `model` and one for each ability; lines that begin with #
     are notes. Robustness is `robust_pr_pct`, or the six `<condition>_pr_pct`, which win. An empty cell is a missing
-    ability, so that row's overall is None.
+    ability, so that row's overall has no value.
 
-    Gives `model`, `overall`, `points`, `missing`, `printed` (the file's own overall, or None) and `residual` (formula
-    minus print) a row. Raises ConfigError for a file that cannot be read, a missing or unknown column, a number that is
-    none or out of range, naming the row.
+    Raises ConfigError for a file that cannot be read, a missing or unknown column, a number that is none or out of
+    range, naming the row.
     """
-    found: list[dict[str, Any]] = []
-    for model, columns in rows_of(benchmark, path):
-        value, points, missing = overall(benchmark, columns)
-        printed = columns.get("overall")
-        found.append(
-            {
-                "model": model,
-                "overall": value,
-                "points": points,
-                "missing": list(missing),
-                "printed": printed,
-                "residual": None if value is None or printed is None else value - printed,
-            }
-        )
-    return found
+    return [
+        OverallRow(model, overall(benchmark, columns), columns.get("overall"))
+        for model, columns in rows_of(path, benchmark)
+    ]
 
 
-def rows_of(benchmark: str, path: Path) -> list[tuple[str, dict[str, float | None]]]:
+def rows_of(path: Path, benchmark: str) -> list[tuple[str, dict[str, float | None]]]:
     """Model and columns of each row of a rows file. Raises as `overall_of_rows`."""
     formula = formula_of(benchmark)
     header, lines = _read(path)
