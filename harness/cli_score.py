@@ -26,7 +26,8 @@ benchmark_option = click.option("--benchmark", required=True, metavar="NAME", he
     "--asr",
     default="",
     metavar="ENGINE[:MODEL]",
-    help="What transcribes the answers: faster-whisper (default), transformers, openai-whisper, paraformer, or none.",
+    help="What transcribes the answers: faster-whisper (default), transformers, openai-whisper, paraformer, "
+    "recorded (what came with imported answers), or none.",
 )
 @click.option("--asr-language", metavar="CODE", help="Tell ASR the language. [default: it decides, as published]")
 @click.option(
@@ -129,12 +130,11 @@ def _judge(options: dict[str, Any]) -> JudgeOptions | None:
 @summary_option
 def leaderboard_command(run: Path, benchmark: str, as_json: bool) -> None:
     """A scored run beside the published rows, and whether it may be compared with them."""
-    from scoring.benchmarks.leaderboard import leaderboard
-
     from harness.core.errors import ConfigError
     from harness.core.run_directory import RunDirectory
     from harness.report.score_table import print_leaderboard
     from harness.report.terminal import console, print_json
+    from scoring.benchmarks.leaderboard import leaderboard
     from scoring.pipeline.score import SUMMARY
 
     directory = RunDirectory(run)

@@ -74,6 +74,33 @@ def print_overall(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     _print_grid(console, columns, shown)
 
 
+def print_leaderboard(console: Console, board: Mapping[str, Any]) -> None:
+    """The published rows with the run among them, best overall first, and what keeps it from being compared."""
+    names = board["columns"]
+    columns = [Column(heading="model", left=True), Column(heading="overall")]
+    columns += [Column(heading=name.replace("_", "\n"), rank=rank) for rank, name in enumerate(names, start=1)]
+    rows: list[Row] = []
+    for row in board["rows"]:
+        printed = "" if row.get("consistent", True) else "*"
+        cells = [plain(str(row["model"])), _number(row["overall"], 3) + printed]
+        cells += [_number(row["values"][name], 2) for name in names]
+        rows.append((cells, "" if row["published"] else "bold cyan"))
+    _print_grid(console, columns, rows)
+    console.print(Text(plain(str(board["source"])), style="dim"))
+    if board["inconsistent"]:
+        console.print(Text("* printed overall is not what the formula gives for the row", style="dim"))
+    if board["comparable"]:
+        console.print(Text("Comparable with the published rows.", style="green"))
+        return
+    console.print(Text("Not comparable with the published rows:", style="yellow"))
+    grouped: dict[str, list[str]] = {}
+    for reason in board["reasons"]:
+        grouped.setdefault(plain(str(reason["why"])), []).append(reason["column"])
+    for why, affected in grouped.items():
+        where = "all columns" if len(affected) == len(names) else ", ".join(affected)
+        console.print(Text(f"  {why} ({where})", style="yellow"))
+
+
 def _figure_rows(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Row]:
     rows: list[Row] = []
     for name, figures in tables.items():

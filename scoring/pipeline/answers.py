@@ -37,8 +37,9 @@ class ItemAnswer:
     """One item's answer. Its sound stays on disk until `sound()`.
 
     text: the model's own words, None where the peer sent none. pieces: sample ranges [start, end) of the session's
-    agent sound. sha256: of those samples (PCM16, with their rate); empty without sound. generation_s: as the timing
-    metric of that name. timing: the turn's row of the timing scorer. failed: why there is no answer at all, or "".
+    agent sound. transcript: what somebody's ASR heard, where an import brought it. sha256: of those samples (PCM16, with
+    their rate); empty without sound. generation_s: as the timing metric of that name. timing: the turn's row of the
+    timing scorer. failed: why there is no answer at all, or "".
     """
 
     item: Item
@@ -46,6 +47,7 @@ class ItemAnswer:
     path: Path
     turn: int
     text: str | None
+    transcript: str | None
     pieces: tuple[tuple[int, int], ...]
     rate_hz: int
     sha256: str
@@ -110,6 +112,7 @@ def _answer(turn: Turn, item: Item, row: Row) -> ItemAnswer:
     pieces = _merged([(packet.sample, packet.sample + packet.samples) for packet in packets])
     rate_hz = turn.session.header.agent.rate_hz
     text = _text(turn)
+    transcript = turn.session.header.config.get("transcript")
     failed = "" if row["status"] == "ok" else str(row["reasons"].get("status") or row["error"] or row["status"])
     return ItemAnswer(
         item=item,
@@ -117,6 +120,7 @@ def _answer(turn: Turn, item: Item, row: Row) -> ItemAnswer:
         path=turn.session.path,
         turn=turn.number,
         text=text,
+        transcript=transcript if isinstance(transcript, str) else None,
         pieces=pieces,
         rate_hz=rate_hz if pieces else 0,
         sha256=_sha256(turn.session, pieces, rate_hz),

@@ -20,7 +20,7 @@ from scoring.pipeline.score import cache_path
 from scoring.speech.stage import SpeechStage
 from scoring.stage_cache import StageCache
 
-NONE = "none"
+NONE, RECORDED = "none", "recorded"
 DEFAULTS: Mapping[Stage, str] = {"asr": "faster-whisper", "mos": "distillmos", "emotion": NONE}
 """What runs anywhere from pinned packages. emotion2vec's weights come from a hub, so it has to be asked for."""
 ASKED_FOR: Mapping[Stage, str] = {
@@ -33,7 +33,8 @@ ASKED_FOR: Mapping[Stage, str] = {
 
 
 class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Engine lines without their kind (`faster-whisper:whisper-base`), `none`, or empty for the default.
+    """Engine lines without their kind (`faster-whisper:whisper-base`), `none`, or empty for the default; asr knows
+    `recorded` as well: what came with imported recordings.
 
     language: what ASR is told; None lets it decide, which is the published way. workers: processes of an engine on a
     CPU; None for its own choice.
@@ -70,8 +71,9 @@ class OpenEngines:
         """Open what is needed and chosen."""
         missing: dict[Stage, str] = {}
         speech: dict[Stage, SpeechStage] = {}
+        recorded = self._choice.asr == RECORDED
         for stage in SPEECH:
-            if stage in needed:
+            if stage in needed and not (stage == "asr" and recorded):
                 opened = self._open(stage)
                 if isinstance(opened, SpeechStage):
                     speech[stage] = opened
@@ -84,7 +86,7 @@ class OpenEngines:
                 cache = self._cache("judge", self._choice.judge.name)
                 self._judge = self._stack.enter_context(Judge(self._choice.judge, cache))
         name = self._choice.judge.name if self._choice.judge else ""
-        return Engines(speech=speech, judge=self._judge, judge_name=name, missing=missing)
+        return Engines(speech=speech, judge=self._judge, judge_name=name, missing=missing, recorded=recorded)
 
     @property
     def usage(self) -> Usage | None:

@@ -23,6 +23,7 @@ from scoring.speech.answer import Answer as HeardAnswer
 from scoring.speech.stage import Heard
 
 SPEECH: tuple[Kind, ...] = ("asr", "mos", "emotion")
+RECORDED = "transcripts of the recording"
 OUTSTANDING = 256
 """Judge tasks handed over at once: more than any judge works on, and few enough to hold."""
 
@@ -45,16 +46,19 @@ class JudgeEngine(Protocol):
 
 
 class Engines(NamedTuple):
-    """What there is for each stage; missing: why there is nothing, for the others."""
+    """What there is for each stage; missing: why there is nothing, for the others. recorded: transcripts are those that
+    came with the recordings."""
 
     speech: Mapping[Stage, SpeechEngine]
     judge: JudgeEngine | None
     judge_name: str
     missing: Mapping[Stage, str]
+    recorded: bool = False
 
     def names(self) -> dict[str, str]:
         """Stage to the name of its engine."""
         named: dict[str, str] = {stage: engine.name for stage, engine in self.speech.items()}
+        named |= {"asr": RECORDED} if self.recorded else {}
         return named | ({"judge": self.judge_name} if self.judge else {})
 
 
@@ -96,8 +100,11 @@ class Gatherer:
         running = len(threads)
         try:
             for index, answer in enumerate(self._answers):
-                if answer.text is not None and "judge" in self._benchmark.needs(answer.item):
+                needs = self._benchmark.needs(answer.item)
+                if answer.text is not None and "judge" in needs:
                     self._ask(index, self._benchmark.text_tasks(answer.item, answer.text))
+                if self._engines.recorded and "asr" in needs and not answer.failed:
+                    self._read(index, answer.transcript)
             while running or self._waiting or self._outstanding:
                 message = self._inbox.get()
                 if message.what == "failed":
@@ -113,6 +120,8 @@ class Gatherer:
     def _wanted(self) -> Iterator[tuple[Stage, list[int]]]:
         """Each speech stage that has an engine, and the answers that it is needed for."""
         for stage in SPEECH:
+            if stage == "asr" and self._engines.recorded:
+                continue
             needing = [i for i, answer in enumerate(self._answers) if stage in self._benchmark.needs(answer.item)]
             for index in needing:
                 if stage not in self._engines.speech:
@@ -150,14 +159,25 @@ class Gatherer:
             self._feed()
 
     def _heard(self, message: _Message) -> None:
-        index, answer = message.answer, self._answers[message.answer]
+        index = message.answer
         if isinstance(message.value, Unscored):
             self._missing[index][message.stage] = message.value.reason
             return
-        value = message.value.text if message.stage == "asr" else message.value
-        self._found[index][message.stage] = value
-        if message.stage == "asr" and "judge" in self._benchmark.needs(answer.item):
-            self._ask(index, self._benchmark.speech_tasks(answer.item, answer.text, value))
+        if message.stage == "asr":
+            self._read(index, message.value.text)
+        else:
+            self._found[index][message.stage] = message.value
+
+    def _read(self, index: int, transcript: str | None) -> None:
+        """A transcript is there, or will never be."""
+        answer = self._answers[index]
+        if transcript is None:
+            self._missing[index]["asr"] = "no transcript came with the recording"
+            return
+        self._missing[index].pop("asr", None)
+        self._found[index]["asr"] = transcript
+        if "judge" in self._benchmark.needs(answer.item):
+            self._ask(index, self._benchmark.speech_tasks(answer.item, answer.text, transcript))
 
     def _ask(self, index: int, tasks: Sequence[JudgeTask]) -> None:
         if not tasks:
