@@ -37,8 +37,8 @@ class ItemAnswer:
     """One item's answer. Its sound stays on disk until `sound()`.
 
     text: the model's own words, None where the peer sent none. pieces: sample ranges [start, end) of the session's
-    agent sound. transcript: what somebody's ASR heard, where an import brought it. sha256: of those samples (PCM16, with
-    their rate); empty without sound. generation_s: as the timing metric of that name. timing: the turn's row of the
+    agent sound. transcript: what somebody's ASR heard, where an import brought it. sha256: of those samples (PCM16,
+    with their rate); empty without sound. generation_s: as the timing metric of that name. timing: the turn's row of the
     timing scorer. failed: why there is no answer at all, or "".
     """
 
