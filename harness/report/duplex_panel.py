@@ -59,8 +59,12 @@ def print_panel(console: Console, cells: Sequence[Mapping[str, Any]]) -> None:
 def print_title(console: Console, peer: str, summary: Mapping[str, Any]) -> None:
     """Whose panel follows, and over how much: one line above it."""
     title = Text(plain(peer), style="bold", overflow="fold")
-    title.append(f": {summary['sessions']} sessions, {summary['events']} events", style="not bold")
+    title.append(f": {_many(summary['sessions'], 'session')}, {_many(summary['events'], 'event')}", style="not bold")
     console.print(title)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _row(cell: Mapping[str, Any]) -> Row:
