@@ -1,0 +1,1 @@
+"""VocalBench (English): its rules, tables and prompts."""
