@@ -36,10 +36,10 @@ class Sound(NamedTuple):
 class ItemAnswer:
     """One item's answer. Its sound stays on disk until `sound()`.
 
-    text: the model's own words, None where the peer sent none. pieces: sample ranges [start, end) of the session's
-    agent sound. transcript: what somebody's ASR heard, where an import brought it. sha256: of those samples (PCM16,
-    with their rate); empty without sound. generation_s: as the timing metric of that name. timing: the turn's row of the
-    timing scorer. failed: why there is no answer at all, or "".
+    text: the model's own words, None where the peer sent none. transcript: what somebody's ASR heard, where an import
+    brought it. pieces: sample ranges [start, end) of the session's agent sound. sha256: of those samples (PCM16, with
+    their rate); empty without any. generation_s: as the timing metric of that name. timing: the turn's row of
+    the timing scorer. failed: why there is no answer at all, or "".
     """
 
     item: Item
@@ -85,9 +85,7 @@ def answers_of(run: RunDirectory, benchmark: str) -> Iterator[ItemAnswer]:
                 found = True
                 yield answer
     if not found:
-        holds = (
-            f"its items are of {', '.join(sorted(others))}" if others else "it was not made from a benchmark's queries"
-        )
+        holds = f"its items are of {', '.join(sorted(others))}" if others else "it has no items of a benchmark"
         raise ScoringError(
             f"{run.path}: no answers to {benchmark}; {holds} (see `firstpacket bench --suite` and `import vocalbench`)"
         )
@@ -113,7 +111,7 @@ def _answer(turn: Turn, item: Item, row: Row) -> ItemAnswer:
     rate_hz = turn.session.header.agent.rate_hz
     text = _text(turn)
     transcript = turn.session.header.config.get("transcript")
-    failed = "" if row["status"] == "ok" else str(row["reasons"].get("status") or row["error"] or row["status"])
+    failed = "" if row["status"] == "ok" else f"{row['status']}: {row['error'] or row['reasons'].get('status', '')}"
     return ItemAnswer(
         item=item,
         session=turn.session.header.session,
