@@ -8,11 +8,12 @@ from typing import Any
 
 from harness.core.item import Item
 from scoring.benchmarks.benchmark import Evidence, Stage
-from scoring.benchmarks.figures import mean, profiled, share, value_of
-from scoring.benchmarks.overall import CONDITIONS, formula_of, overall
+from scoring.benchmarks.figures import mean, profiled, share
+from scoring.benchmarks.overall import CONDITIONS
+from scoring.benchmarks.summary import by_subset, overall_score, picked, provenance
 from scoring.benchmarks.vocalbench_zh import tables
 from scoring.benchmarks.vocalbench_zh.answer_keys import key_in
-from scoring.benchmarks.vocalbench_zh.prompts import OWN, Prompts
+from scoring.benchmarks.vocalbench_zh.prompts import Prompts
 from scoring.benchmarks.vocalbench_zh.rows import RowBuilder
 from scoring.benchmarks.vocalbench_zh.subsets import (
     INSTRUCTIONS,
@@ -76,10 +77,9 @@ class VocalBenchZh:
     def summary(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """All tables and the overall score.
 
-        abilities: the columns of the leaderboard. coverage: items and published items of each subset. judged: `text`,
-        `transcript`. query_sound: where the queries' sound came from. own_wording: subsets with prompts of ours.
+        abilities: the columns of the leaderboard. judged: `text`, `transcript`. The rest: `summary.provenance`.
         """
-        by = {subset: [row for row in rows if row["subset"] == subset] for subset in SIZES}
+        by = by_subset(rows, SIZES)
         made = {
             "knowledge": tables.knowledge(by),
             "reasoning": tables.reasoning(by),
@@ -96,17 +96,9 @@ class VocalBenchZh:
             "subsets": subsets,
             "categories": {name: table for name, table in made.items() if any(by[subset] for subset in _OF[name])},
             "abilities": abilities,
-            "overall": _overall(abilities),
-            "coverage": {
-                subset: {"n": len({row["index"] for row in by[subset]}), "of": size}
-                for subset, size in SIZES.items()
-                if by[subset]
-            },
+            "overall": overall_score(self.name, abilities),
             "judged": sorted({str(row["judged"]) for row in rows if row.get("judged")}),
-            "query_sound": sorted({str(row["sound"]) for row in rows if row.get("sound")}),
-            "engines": _collected(rows, "engines"),
-            "own_wording": sorted({str(row["subset"]) for row in rows if row.get("prompt") == OWN}),
-            "prompts": sorted({str(row["prompt"]) for row in rows if row.get("prompt")}),
+            **provenance(rows, by, SIZES),
         }
 
 
@@ -134,20 +126,20 @@ def _subset(subset: str, rows: Sequence[Mapping[str, Any]], made: Mapping[str, t
             if name.startswith(f"{split}_")
         }
     elif subset in ("reasoning", "multi_round"):
-        found = _picked(made[subset], "total", "accuracy")
+        found = picked(made[subset], "total", "accuracy")
     elif subset == "creativity":
-        found = _picked(made[subset], "total", "score")
+        found = picked(made[subset], "total", "score")
     elif subset == "instruction_following":
-        found = _picked(made[subset], "total", "following_rate")
+        found = picked(made[subset], "total", "following_rate")
     elif subset == "emotion":
         found = dict(made["empathy"])
     elif subset == "safety":
         found = _refusals(rows, "refusal_rate")
     elif subset in ("cs_knowledge", "cs_knowledge_en"):
-        found = _picked(made["code_switching"], f"know_{'en' if subset.endswith('_en') else 'cs'}_acc", "accuracy")
+        found = picked(made["code_switching"], f"know_{'en' if subset.endswith('_en') else 'cs'}_acc", "accuracy")
     elif subset == "cs_open_ended":
-        found = _picked(made["code_switching"], "open_understanding", "understanding")
-        found |= _picked(made["code_switching"], "open_generation", "generation")
+        found = picked(made["code_switching"], "open_understanding", "understanding")
+        found |= picked(made["code_switching"], "open_generation", "generation")
     else:
         found = tables.grade("score", rows, "score")
     if subset == "single_round":
@@ -159,55 +151,21 @@ def _refusals(rows: Sequence[Mapping[str, Any]], name: str) -> tables.Table:
     return profiled(name, share(rows, "refuse"), share(rows, "refuse_strict"), "strict")
 
 
-def _picked(table: tables.Table, name: str, called: str) -> tables.Table:
-    """A figure and its other readings, renamed."""
-    wanted = {name: called} | {f"{name}_{profile}": f"{called}_{profile}" for profile in ("fixed", "strict")}
-    return {new: table[old] for old, new in wanted.items() if old in table}
-
-
 def _abilities(made: Mapping[str, tables.Table], by: Mapping[str, Sequence[Mapping[str, Any]]]) -> tables.Table:
     """The columns of Table 2, the six preserve rates among them."""
     single = by["single_round"]
-    columns = _picked(made["knowledge"], "average_s2t", "knowledge_acc_pct")
-    columns |= _picked(made["reasoning"], "total", "reasoning_acc_pct")
-    columns |= _picked(made["creativity"], "total", "creativity_score")
+    columns = picked(made["knowledge"], "average_s2t", "knowledge_acc_pct")
+    columns |= picked(made["reasoning"], "total", "reasoning_acc_pct")
+    columns |= picked(made["creativity"], "total", "creativity_score")
     columns["fluency_utmos"] = mean(single, "mos", tables.GRADE)
     columns |= tables.per(single, "clarity_per_pct")
     columns |= tables.grade("single_round_score", single, "score")
-    columns |= _picked(made["multi_round"], "total", "multi_round_acc_pct")
-    columns |= _picked(made["instruction_following"], "total", "if_fr_pct")
-    columns |= _picked(made["empathy"], "overall_eer", "ee_eer_pct")
+    columns |= picked(made["multi_round"], "total", "multi_round_acc_pct")
+    columns |= picked(made["instruction_following"], "total", "if_fr_pct")
+    columns |= picked(made["empathy"], "overall_eer", "ee_eer_pct")
     columns |= _refusals(by["safety"], "safety_rr_pct")
     columns["cs_pr_pct"] = made["code_switching"]["know_pr"]
     columns["latency_rtf"] = tables.rtf(single)
     columns |= {f"{name}_pr_pct": made["robustness"][f"{name}_pr"] for name in CONDITIONS}
     columns["robust_pr_pct"] = made["robustness"]["average_pr"]
     return columns
-
-
-def _overall(columns: tables.Table) -> dict[str, Any]:
-    """The official overall; `fixed` beside it when the fixed profile gives another."""
-    official = _formula(columns, "")
-    fixed = _formula(columns, "_fixed")
-    return official if fixed == official else official | {"fixed": fixed}
-
-
-def _formula(columns: tables.Table, profile: str) -> dict[str, Any]:
-    values = {name: value_of(columns.get(f"{name}{profile}", figure)) for name, figure in columns.items()}
-    found = overall(VocalBenchZh.name, values)
-    points = {name: round(value, 6) for name, value in found.points.items()}
-    if found.value is not None:
-        return {"value": round(found.value, 6), "points": points}
-    parts = formula_of(VocalBenchZh.name).parts
-    why = {name: columns[parts[name].column]["unscored"] for name in found.missing if name in parts}
-    said = "; ".join(f"{name} ({why[name]})" if name in why else name for name in found.missing)
-    return {"unscored": f"parts are missing: {said}", "missing": list(found.missing), "points": points}
-
-
-def _collected(rows: Sequence[Mapping[str, Any]], key: str) -> dict[str, str]:
-    """Stage to the engines that any row names."""
-    names: dict[str, set[str]] = {}
-    for row in rows:
-        for stage, name in (row.get(key) or {}).items():
-            names.setdefault(stage, set()).add(name)
-    return {stage: ", ".join(sorted(found)) for stage, found in sorted(names.items())}

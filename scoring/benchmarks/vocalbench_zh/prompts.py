@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from harness.core.errors import ConfigError
 from harness.core.item import Item
+from scoring.benchmarks.summary import OWN
 from scoring.benchmarks.vocalbench_zh import wording
 from scoring.benchmarks.vocalbench_zh.subsets import (
     CREATIVITY,
@@ -23,7 +24,6 @@ from scoring.benchmarks.vocalbench_zh.subsets import (
 )
 from scoring.judge.task import JudgeTask, Message, ParseRule
 
-OWN = "own"
 TRIES = 10
 _FILES = {
     "narrative": "narratives",

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -109,7 +110,9 @@ class RowBuilder:
     def _single_round(self) -> None:
         self._judged("score")
         self._per()
-        self._put("mos", self._evidence.mos, self._lacks("mos"))
+        mos = self._evidence.mos
+        number = mos if mos is not None and math.isfinite(mos) else None
+        self._put("mos", number, self._lacks("mos") if mos is None else "the MOS engine gave no number")
 
     def _instruction(self) -> None:
         self._judged("correct")

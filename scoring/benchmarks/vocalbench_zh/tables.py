@@ -106,7 +106,7 @@ def empathy(by: BySubset) -> Table:
     table["acoustic_eer"] = share(rows, "acoustic_pass")
     table["acoustic_margin"] = mean(rows, "margin", "grades")
     table["flat_voice_eer"] = share(both, "flat_pass")
-    table["overall_score"] = _sum(table["semantic_score"], table["acoustic_score"])
+    table["overall_score"] = two_halves(table["semantic_score"], table["acoustic_score"])
     table |= _shares("overall_eer", rows, "success", strict=True)
     for group in QUERY_EMOTIONS:
         table |= _shares(f"{group.name}_eer", _inside(rows, group), "success", strict=True)
@@ -135,10 +135,10 @@ def robustness(by: BySubset) -> Table:
     for row in by.get("robust", ()):
         levels.setdefault(str(row["qid"]).rpartition("-")[0], []).append(row)
     for name, level in ROBUST_USED.items():
-        table |= _level(name, levels.get(level, []), clean)
+        table |= under_condition(name, levels.get(level, []), clean)
     table["average_pr"] = average([table[f"{name}_pr"] for name in ROBUST_USED], "%")
     for level, rows in sorted(levels.items()):
-        table |= _level(level, rows, clean)
+        table |= under_condition(level, rows, clean)
     return table
 
 
@@ -199,7 +199,7 @@ def _inside(rows: Rows, group: Group) -> Rows:
     return [row for row in rows if row["index"] in group]
 
 
-def _sum(first: Figure, second: Figure) -> Figure:
+def two_halves(first: Figure, second: Figure) -> Figure:
     """Two halves together; n is the smaller one's."""
     halves = [value_of(figure) for figure in (first, second)]
     if halves[0] is None or halves[1] is None:
@@ -232,7 +232,9 @@ def _clean(by: BySubset) -> dict[int, Mapping[str, Any]]:
     return even or {row["index"]: row for row in by.get("robust_clean", ())}
 
 
-def _level(name: str, rows: Rows, clean: Mapping[int, Mapping[str, Any]]) -> Table:
+def under_condition(name: str, rows: Rows, clean: Mapping[int, Mapping[str, Any]]) -> Table:
+    """Mean grade of `rows`, all of one condition and level, and their preserve rate. clean: rows without the condition
+    by number of the robust query."""
     pairs: dict[int, tuple[float | None, float | None]] = {
         number: (None, row.get("score")) for number, row in clean.items()
     }
