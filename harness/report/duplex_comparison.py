@@ -46,5 +46,8 @@ def _cell(cell: Mapping[str, Any] | None) -> tuple[str, ...]:
     if cell is None:
         return (DASH,)
     unit, ci95 = str(cell["unit"]), cell.get("ci95")
-    interval = () if ci95 is None else (f"({figure(ci95[0], unit)} to {figure(ci95[1], unit)})",)
-    return (figure(cell["value"], unit), *interval, f"n {cell['n']}")
+    value = figure(cell["value"], unit)
+    if ci95 is None:
+        return (value, f"n {cell['n']}")
+    low, high = (figure(bound, unit).partition(" ")[0] for bound in ci95)  # the unit stands beside the figure
+    return (value, f"({low} to {high})", f"n {cell['n']}")

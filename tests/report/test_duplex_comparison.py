@@ -37,6 +37,8 @@ def test_a_column_a_peer_with_interval_and_n() -> None:
     assert [cell["value"] for cell in cells] == [455.0, 465.0]
     assert row.split()[2:4] == ["455.0", "ms"]
     assert "465.0 ms" in row
+    low, high = cells[0]["ci95"]
+    assert f"({low:.1f} to {high:.1f})" in row
     assert [row.split()[index + 1] for index, word in enumerate(row.split()) if word == "n"] == ["12", "14"]
     assert [line.split()[1:] for line in lines if line.startswith("events ")] == [
         ["28", "32"],
@@ -64,6 +66,13 @@ def test_a_narrow_terminal_shows_peers_below_each_other(width: int) -> None:
     text = shown([("ws://a.example.com/v1/realtime?model=one", summary), ("b", summary), ("c", summary)], width)
     assert max(map(cell_len, text.splitlines())) <= width
     assert text.count("455.0 ms") == 3
+
+
+def test_two_peers_fit_the_usual_terminal_beside_each_other() -> None:
+    summary = summary_of(event_rows(12))
+    lines = shown([("agent", summary), ("agent (think_ms=900)", summary)], 80).splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert sum(line.startswith("metric") for line in lines) == 1
 
 
 def test_a_metric_that_one_peer_lacks_is_a_dash_and_labels_are_inert() -> None:
