@@ -73,7 +73,10 @@ OFFICIAL: dict[str, Official] = {
             "emotion": (("emotion2vecpluslarge",), "emotion2vec_plus_large"),
         },
         columns={
-            "asr": ("knowledge_acc_pct", "clarity_wer_pct", "if_fr_pct", "safety_rr_pct"),
+            "asr": (
+                *("knowledge_acc_pct", "reasoning_score", "creativity_score", "clarity_wer_pct", "single_round_score"),
+                *("multi_round_score", "if_fr_pct", "ee_score", "safety_rr_pct", ROBUST_COLUMN),
+            ),
             "mos": ("fluency_utmos",),
             "emotion": ("if_fr_pct", "ee_score"),
         },

@@ -14,20 +14,15 @@ from scoring.benchmarks.figures import (
     Rows,
     average,
     mean,
-    preserved,
     profiled,
     ratio_of_sums,
     share,
-    unscored,
-    value_of,
 )
 from scoring.benchmarks.vocalbench_en.subsets import CLEAN, LEVELS, level_of
-from scoring.benchmarks.vocalbench_zh.tables import GRADE, grade
+from scoring.benchmarks.vocalbench_zh.tables import GRADE, grade, two_halves, under_condition
 
 Table = dict[str, Figure]
 BySubset = Mapping[str, Rows]
-_CAP = 100.0
-"""A preserve rate counts up to 100 %."""
 
 
 def knowledge(by: BySubset) -> Table:
@@ -62,9 +57,9 @@ def emotion(by: BySubset) -> Table:
     rows = by.get("emotion", ())
     table: Table = {"acoustic_score": mean(rows, "acoustic_score", GRADE)}
     table |= grade("semantic_score", rows, "semantic_score")
-    table["total"] = _sum(table["acoustic_score"], table["semantic_score"])
+    table["total"] = two_halves(table["acoustic_score"], table["semantic_score"])
     for name, group in _groups(rows, "category"):
-        table[name] = _sum(mean(group, "acoustic_score", GRADE), mean(group, "semantic_score", GRADE))
+        table[name] = two_halves(mean(group, "acoustic_score", GRADE), mean(group, "semantic_score", GRADE))
     return table
 
 
@@ -91,9 +86,8 @@ def robustness(by: BySubset) -> Table:
     levels: dict[str, list[Mapping[str, Any]]] = {}
     for row in by.get("robust", ()):
         levels.setdefault(level_of(str(row["qid"])), []).append(row)
-    for name, level in (*LEVELS.items(), *((level, level) for level in sorted(levels))):
-        rows = levels.get(level, [])
-        table |= {f"{name}_score": mean(rows, "score", GRADE), f"{name}_pr": _preserve_rate(rows, clean)}
+    for name, prefix in (*LEVELS.items(), *((prefix, prefix) for prefix in sorted(levels))):
+        table |= under_condition(name, levels.get(prefix, []), clean)
     return table | {"average_pr": average([table[f"{name}_pr"] for name in LEVELS], "%")}
 
 
@@ -114,29 +108,9 @@ def _groups(rows: Rows, key: str) -> list[tuple[str, Rows]]:
     return sorted(found.items())
 
 
-def _sum(first: Figure, second: Figure) -> Figure:
-    """Two means together; n is the smaller one's. The interval takes them as independent."""
-    values = value_of(first), value_of(second)
-    if values[0] is None or values[1] is None:
-        return unscored(first.get("unscored") or second["unscored"])
-    half = average([first, second], "2-10")
-    interval = half["ci95"] and [round(2 * end, 6) for end in half["ci95"]]
-    return half | {"value": round(values[0] + values[1], 6), "ci95": interval, "n": min(first["n"], second["n"])}
-
-
 def _clean(by: BySubset) -> dict[int, Mapping[str, Any]]:
     """Number of a robust query to the row of the same query without the condition: those of `single_round`, as
     published; of `robust_clean`, which repeats them, when none was run."""
     number = {index: place for place, index in enumerate(CLEAN)}
     single = {number[row["index"]]: row for row in by.get("single_round", ()) if row["index"] in number}
     return single or {row["index"]: row for row in by.get("robust_clean", ())}
-
-
-def _preserve_rate(rows: Rows, clean: Mapping[int, Mapping[str, Any]]) -> Figure:
-    pairs: dict[int, tuple[float | None, float | None]] = {
-        number: (None, row.get("score")) for number, row in clean.items()
-    }
-    for row in rows:
-        number = int(str(row["qid"]).rpartition("-")[2])
-        pairs[number] = (row.get("score"), pairs.get(number, (None, None))[1])
-    return preserved(pairs, cap=_CAP)
