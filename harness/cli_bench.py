@@ -155,7 +155,6 @@ def bench_command(**options: Any) -> None:
 def _queries(options: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """What is said, and what identifies it for a resumed run."""
     from scenarios.impairments.impaired_query import impaired_queries
-
     from scenarios.pack import load_pack, refuse_scenarios
 
     refuse_scenarios(options["queries"])
