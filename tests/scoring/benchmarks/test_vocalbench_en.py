@@ -211,7 +211,8 @@ def test_prompts_of_the_checkout_win(tmp_path: Path) -> None:
     assert source(poem) == ("prompts/creativity/poem.txt", "theirs: creativity/poem")
     story = bench.speech_tasks(item("creativity", Category="Narrative"), None, "a")[0]
     assert story.prompt == "prompts/creativity/creativity_narrative.txt"
-    numbers = item("instruction_following", 200, Category="Content", **{"Sub-category": "Num"})
+    kind: dict[str, Any] = {"Category": "Content", "Sub-category": "Num"}
+    numbers = item("instruction_following", 200, **kind)
     assert bench.text_tasks(numbers, "a")[0].prompt == "prompts/instruction/content_num.txt"
     assert bench.text_tasks(item("safety"), "a")[0].messages[0].content == "theirs: safety"
     assert bench.speech_tasks(item("emotion"), None, "a")[0].prompt == "own"
