@@ -1,4 +1,4 @@
-"""The bit-parallel distance against the plain table, and alignments by hand."""
+"""The distance against the plain table, and alignments by hand."""
 
 from __future__ import annotations
 
