@@ -193,6 +193,7 @@ def test_json_is_json_and_the_summary_has_its_interface(tmp_path: Path) -> None:
     assert "equal, bit for bit" in err
 
 
+@pytest.mark.exact
 def test_two_peers_are_interleaved_and_kept_apart(tmp_path: Path) -> None:
     code, _, err = firstpacket(
         *("bench", "--queries", pack(tmp_path / "q", 3), "--turn", "manual", "--out", tmp_path / "run"),

@@ -36,6 +36,7 @@ def manual(out: Path, settings: dict[str, object] | None = None, **options):
     return hold(out, {**QUICK, **(settings or {})}, turn="manual", **options)
 
 
+@pytest.mark.exact
 def test_an_ordinary_turn_has_every_figure(tmp_path: Path) -> None:
     held = hold(tmp_path / "run", QUICK)
     row = held.row
@@ -60,6 +61,7 @@ def test_an_ordinary_turn_has_every_figure(tmp_path: Path) -> None:
     assert held.summary["harness"]["early_sends"] == 0
 
 
+@pytest.mark.exact
 def test_1_silent_packets_are_no_sound(tmp_path: Path) -> None:
     row = manual(tmp_path / "run", {"leading_silence_ms": 400, "burst_x": 0}).row
     assert row["leading_silence_ms"] == pytest.approx(402, abs=15)  # the bundled answers begin 2 ms into the clip
@@ -158,6 +160,7 @@ def test_13_a_peer_that_never_answers_stays_in_the_figures(tmp_path: Path) -> No
     assert "timeout" in str(held.summary["metrics"]["first_packet_ms"]["percentiles_all"]["p50"])
 
 
+@pytest.mark.exact
 def test_15_a_stall_of_our_own_loop_is_not_booked_on_the_peer(tmp_path: Path, monkeypatch) -> None:
     """The loop is held up for 60 ms just when the answer arrives; the row must say so."""
     import time

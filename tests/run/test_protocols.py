@@ -16,7 +16,7 @@ from harness.core.audio import NS_PER_MS, samples_to_ns
 from harness.core.events import StreamStarted, TurnStarted
 from tests.run.live import Held, hold
 
-pytestmark = pytest.mark.loopback
+pytestmark = [pytest.mark.loopback, pytest.mark.exact]
 NOISY_MS = 60.0
 """What a machine that stood still may add; on a quiet one the bound of each test holds."""
 ANSWER_S = 1.5

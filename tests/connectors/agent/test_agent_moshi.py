@@ -210,6 +210,7 @@ def hold(out: Path, kind: type[Moshi] = Moshi, *, instructions: str | None = Non
 SCRIPTED = {"endpointer": "scripted", "endpoint_sample": 26_400, "think_ms": 100, "answer_s": 0.8}
 
 
+@pytest.mark.exact
 def test_a_recorded_session_has_every_figure(tmp_path: Path) -> None:
     agent, session = hold(tmp_path, **SCRIPTED)
     (row,) = session_rows(session)

@@ -12,7 +12,12 @@ from harness.core.events import AudioReceived, PeerError, ResponseDone, RtpRecei
 from tests.interop.speech_to_speech.conftest import HEARD, SAID, Server, until_free
 from tests.run.live import hold
 
-pytestmark = [pytest.mark.loopback, pytest.mark.interop, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.loopback,
+    pytest.mark.interop,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("speech_to_speech"),
+]
 PACKET_S = 0.02
 
 

@@ -27,7 +27,12 @@ from tests.connectors.test_contract import Talk
 from tests.interop.speech_to_speech.conftest import HEARD, SAID, Server
 from tests.run.live import hold
 
-pytestmark = [pytest.mark.loopback, pytest.mark.interop, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.loopback,
+    pytest.mark.interop,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("speech_to_speech"),
+]
 PATIENCE_S = 60.0
 DIALECT = {"dialect": "hf-s2s"}
 
