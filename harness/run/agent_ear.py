@@ -57,6 +57,7 @@ class AgentEar:
         self._closed: set[str] = set()
         self._part = False  # of a response that is not complete
         self._speaking = False
+        self._goes_on = False
         self._pause_ns: int | None = None  # when the response that is not complete fell silent
         self._announced_ns: int | None = None
         self._announced: EndRule = ""
@@ -101,8 +102,7 @@ class AgentEar:
         """What the process found; of sound that was flushed since then, nothing counts."""
         if isinstance(message, Started | Stopped | Concluded) and message.epoch == self._epoch:
             if isinstance(message, Started):
-                self.spoke, self._speaking, self._pause_ns = True, True, None
-                self._director.agent_started(message.t_ns)
+                self._started(message)
             elif isinstance(message, Stopped):
                 self._stopped(message)
             else:
@@ -151,6 +151,14 @@ class AgentEar:
         self._announced_ns, self._announced = t_ns, rule
         if not self._speaking:
             self._director.agent_stopped(t_ns, final=rule)
+
+    def _started(self, message: Started) -> None:
+        """After a pause in a response the speech goes on that was told before."""
+        if not message.again:
+            self._goes_on = self._pause_ns is not None
+        self.spoke, self._speaking, self._pause_ns = True, True, None
+        if not self._goes_on:
+            self._director.agent_started(message.t_ns)
 
     def _stopped(self, message: Stopped) -> None:
         self._speaking = False

@@ -46,11 +46,12 @@ class Forget(msgspec.Struct, frozen=True, tag="forget", array_like=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag="started", array_like=True):
-    """Speech begins at `t_ns`; told again when more of it says better where."""
+    """Speech begins at `t_ns`. again: it is the speech that was told before, of which more says better where."""
 
     number: int
     epoch: int
     t_ns: int
+    again: bool = False
 
 
 class Stopped(msgspec.Struct, frozen=True, tag="stopped", array_like=True):

@@ -1,8 +1,10 @@
 """The process that hears the agents of all sessions, away from the measuring loop, which runs no model.
 
 Started by `harness.run.ear_desk` as `python -m harness.run.ear_process`; messages come on standard input, answers go to
-standard output. The sessions hear in turn, a block of 32 ms each, so that a burst to one holds up no other. Ignores
-Ctrl-C (the measuring process decides) and ends at the end of its input.
+standard output. Of all that there is to hear, the 32 ms that are played first come first: a burst, which is heard by
+the listener over seconds, holds up no other session. Ignores
+Ctrl-C (the measuring process decides) and ends at the end of its input. Its priority is the usual one: what it finds is
+needed within a tenth of a second.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import queue
 import signal
 import sys
 import threading
-from collections import deque
 
 from harness.core.audio import NS_PER_S
 from harness.core.clock import Clock, SystemClock
@@ -21,24 +22,21 @@ from harness.run.ear_channel import Forget, FromEar, Progress, ToEar, for_ear
 from harness.run.listener import Listener
 
 READ_BYTES = 1 << 18
-NICENESS = 5
-"""Behind the measuring process, before the writer: what it finds is needed within a tenth of a second."""
 PROGRESS_NS = 100_000_000
 MOST_READ = 10_000
 """Messages between the two threads; the sender bounds what is under way by bytes."""
 
 
 class Room:
-    """All listeners. `take` messages, `hear` a block of whoever is next."""
+    """All listeners. `take` messages, `hear` the block that is due first."""
 
     def __init__(self) -> None:
         self._listeners: dict[int, Listener] = {}
-        self._turns: deque[Listener] = deque()
         self._taken = 0
 
     @property
     def busy(self) -> bool:
-        return bool(self._turns)
+        return any(listener.busy for listener in self._listeners.values())
 
     @property
     def done(self) -> int:
@@ -50,24 +48,16 @@ class Room:
         order = self._taken
         self._taken += 1
         if isinstance(message, Forget):
-            gone = self._listeners.pop(message.number, None)
-            self._turns = deque(each for each in self._turns if each is not gone)
+            self._listeners.pop(message.number, None)
             return
         listener = self._listeners.get(message.number)
         if listener is None:
             listener = self._listeners[message.number] = Listener(message.number)
         listener.take(order, message)
-        if listener.busy and listener not in self._turns:
-            self._turns.append(listener)
 
     def hear(self) -> list[FromEar]:
-        if not self._turns:
-            return []
-        listener = self._turns.popleft()
-        told = listener.hear()
-        if listener.busy:
-            self._turns.append(listener)
-        return told
+        busy = [listener for listener in self._listeners.values() if listener.busy]
+        return min(busy, key=lambda each: each.due_ns).hear() if busy else []
 
 
 class Office:
@@ -107,8 +97,6 @@ class Office:
 def main() -> None:
     """Serve until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
     incoming: queue.Queue[ToEar | None] = queue.Queue(MOST_READ)
     threading.Thread(target=_receive, args=(incoming,), daemon=True).start()
     Office(incoming, SystemClock()).serve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import NamedTuple
 
@@ -40,12 +41,21 @@ class Listener:
         self._vad = StreamingVad()
         self._todo: deque[_Todo | tuple[int, Conclude]] = deque()
         self._part = False
+        self._last_ns = 0
         self._begin()
 
     @property
     def busy(self) -> bool:
         """Whether there is something to hear."""
         return bool(self._prime or self._todo)
+
+    @property
+    def due_ns(self) -> float:
+        """When the next of it is heard; infinite where silence before the first word is all there is."""
+        if not self._todo:
+            return math.inf
+        todo = self._todo[0]
+        return todo.start_ns if isinstance(todo, _Todo) else todo[1].end_ns
 
     @property
     def order(self) -> int | None:
@@ -62,10 +72,11 @@ class Listener:
             self._todo.append((order, message))
         elif message.start_ns is None:
             silence = np.zeros(message.samples, dtype=np.int16)
-            self._todo.append(_Todo(order, silence, message.rate_hz, 0, True, message.part))
+            self._todo.append(_Todo(order, silence, message.rate_hz, self._last_ns, True, message.part))
         else:
             samples = pcm16_to_int16(message.pcm)
             silent = is_silent(samples, message.rate_hz)
+            self._last_ns = message.start_ns
             self._todo.append(_Todo(order, samples, message.rate_hz, message.start_ns, silent, message.part))
 
     def hear(self) -> list[FromEar]:
@@ -97,8 +108,8 @@ class Listener:
         return [*told, Concluded(self._number, self._epoch, t_ns, message.final)]
 
     def _tell(self, found: Boundary) -> FromEar:
-        if found.kind == "start":
-            return Started(self._number, self._epoch, found.t_ns)
+        if found.kind != "stop":
+            return Started(self._number, self._epoch, found.t_ns, found.kind == "moved")
         return Stopped(self._number, self._epoch, found.t_ns, self._part)
 
     def _begin(self) -> None:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from harness.core.audio import NS_PER_S, Int16, ms_to_samples
-from harness.core.speech_edges import REACH_MS, WINDOW_MS, loudest_window, speech_edges
+from harness.core.speech_edges import HOP_MS, REACH_MS, WINDOW_MS, loudest_window, speech_edges
 from harness.engines.resample import StreamResampler
 from harness.engines.vad import FRAME_SAMPLES, VAD_RATE_HZ, StreamingVad, VadEvent
 
@@ -24,12 +24,13 @@ KEPT = ms_to_samples(1_500, VAD_RATE_HZ)
 """How far back boundaries are looked for: more than `SETTLED` and the detector's own delay."""
 REACH = ms_to_samples(REACH_MS, VAD_RATE_HZ)
 WINDOW = ms_to_samples(WINDOW_MS, VAD_RATE_HZ)
+HOP = ms_to_samples(HOP_MS, VAD_RATE_HZ)
 
 
 class Boundary(NamedTuple):
-    """Speech begins (or, told again, began after all) or ends at `t_ns`."""
+    """Speech begins or ends at `t_ns`; moved: that is where it began after all."""
 
-    kind: Literal["start", "stop"]
+    kind: Literal["start", "moved", "stop"]
     t_ns: int
 
 
@@ -83,7 +84,10 @@ class SpeechFinder:
 
     def _push(self, samples: Int16) -> list[Boundary]:
         self._fed += len(samples)
-        self._recent = np.concatenate([self._recent, samples])[-KEPT:]
+        self._recent = np.concatenate([self._recent, samples])
+        begin = self._fed - len(self._recent)
+        whole = max(self._fed - KEPT - begin, 0) // HOP * HOP  # so that windows stay on one grid
+        self._recent = self._recent[whole:]
         while self._pieces and self._pieces[0].end < self._fed - 2 * KEPT:
             self._pieces.pop(0)
         found: list[Boundary] = []
@@ -117,8 +121,9 @@ class SpeechFinder:
         t_ns = _instant(self._pieces[at], begin + edges.start)
         if t_ns == self._start_ns:
             return []
+        kind: Literal["start", "moved"] = "start" if self._start_ns is None else "moved"
         self._start_ns = t_ns
-        return [Boundary("start", t_ns)]
+        return [Boundary(kind, t_ns)]
 
     def _stop(self, silence_from: int) -> Boundary:
         """Where the speech ended whose silence began, by the network, at `silence_from`."""

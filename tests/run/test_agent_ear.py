@@ -30,7 +30,8 @@ class Told:
 
     def agent_started(self, heard_ns: int) -> None:
         if self.calls and self.calls[-1][0] == "start":  # told again: it began there after all
-            self.calls.pop()
+            before_ns = self.calls.pop()[1]
+            assert abs(heard_ns - before_ns) <= 100 * NS_PER_MS
         self.calls.append(("start", heard_ns))
 
     def agent_stopped(self, heard_ns: int, *, final: str = "") -> None:
@@ -158,6 +159,20 @@ def test_a_pause_that_a_peer_sends_inside_a_response_is_an_end_only_after_two_se
     assert abs(told.calls[1][1] - stop_ns) <= 10 * NS_PER_MS
 
 
+def test_speech_after_a_pause_in_a_response_is_the_same_speech(clip) -> None:
+    """Two sentences with a second of silence between them that the peer sent, with and without the response's end."""
+    sound = np.concatenate([clip.samples, np.zeros(RATE, np.int16), clip.samples])
+    told = Told()
+    ear = ear_of(told)
+    ear.take(packet(sound, T0))
+    assert told.kinds == ["start"]
+    assert abs(told.calls[0][1] - T0 - samples_to_ns(clip.speech_start, RATE)) <= 10 * NS_PER_MS
+    ear.take(ResponseDone(t_ns=T0, response="r"))
+    assert told.kinds == ["start", "stop"]
+    later = samples_to_ns(len(clip.samples) + RATE + clip.speech_end, RATE)
+    assert abs(told.calls[1][1] - T0 - later) <= 10 * NS_PER_MS
+
+
 def test_the_next_response_does_not_complete_the_one_before(clip) -> None:
     """A reply of the process that comes late is judged by the response that its sound belongs to."""
     told, desk = Told(), InlineDesk(silent=True)
@@ -167,7 +182,7 @@ def test_the_next_response_does_not_complete_the_one_before(clip) -> None:
     ear.told(Started(0, 0, T0 + 1))
     ear.told(Stopped(0, 0, T0 + 2, True))
     ear.told(Started(0, 0, T0 + 3))
-    assert told.calls == [("start", T0 + 3)]
+    assert told.calls == [("start", T0 + 1)]  # the same speech, after a pause
 
 
 def test_a_continuous_peer_may_say_that_it_has_stopped(clip) -> None:

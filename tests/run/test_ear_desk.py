@@ -147,22 +147,25 @@ def test_a_desk_without_a_process_says_so() -> None:
     assert ear.why == "no process hears"
 
 
-def test_sessions_hear_in_turn_and_progress_stops_at_the_oldest_that_waits() -> None:
+def test_what_is_played_first_is_heard_first_and_progress_stops_at_the_oldest_that_waits() -> None:
+    """A burst of 500 ms from 0 on, and 100 ms of another session from 200 ms on: 16 blocks, 6 (32 ms) before those."""
     room = Room()
-    long, short = np.zeros(RATE // 2, np.int16), np.zeros(RATE // 10, np.int16)
-    room.take(sound(0, long))
-    room.take(sound(1, short))
-    room.take(sound(0, short))
+    room.take(sound(0, np.zeros(RATE // 2, np.int16)))
+    room.take(sound(1, np.zeros(RATE // 10, np.int16), 200 * NS_PER_MS))
     assert room.done == 0
-    heard = 0
-    while room.busy and room.done == 0:
+    room.take(Flush(2, 0))  # has nothing to hear but the silence before its first word, which can wait
+    orders = []
+    while room.busy:
         room.hear()
-        heard += 1
-    # Number 1 is done long before; but 16 blocks of each session's silence and 16 of half a second come first.
-    assert room.done == 2
-    assert 2 * 16 + 16 <= heard <= 2 * 16 + 16 + 4
+        orders.append(room.done)
+    prime = 16
+    # Message 0 stays the oldest to the end of its 16 blocks, and all of message 1 (4 blocks) is done by then.
+    assert orders[: prime + prime + 16 + 3] == [0] * (prime + prime + 16 + 3)
+    assert orders[prime + prime + 16 + 4 - 1 :] == [3] * (prime + 1)
+    room.take(sound(0, SHORT))
+    assert room.done == 3
     room.take(Forget(0))
-    assert room.done == 4
+    assert room.done == 5
     assert not room.busy
     assert room.hear() == []
 
