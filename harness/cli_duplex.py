@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from harness.cli_options import (
     INTERRUPTED,
@@ -43,6 +44,15 @@ STEREO = "stereo"
 @click.option("--concurrency", type=click.IntRange(min=1), default=10, show_default=True, help="Sessions at once.")
 @click.option(
     "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Play each scenario N times."
+)
+@click.option(
+    "--agent-over",
+    "over_ms",
+    type=click.IntRange(100, 10_000),
+    default=600,
+    show_default=True,
+    metavar="MS",
+    help="Silence after which the agent's turn is over, where it does not say so itself.",
 )
 @takes_peer_options
 @seed_option
@@ -112,6 +122,7 @@ def _plays(options: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
             repeats=options["repeat"],
             seed=options["seed"],
             impairments=options["impairments"],
+            over_ms=options["over_ms"],
         )
         for pack in packs
         for scenario in pack.scenarios
@@ -121,6 +132,7 @@ def _plays(options: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         "packs": {pack.pack.name: pack.pack.sha256 for pack in packs},
         "scenarios": [play.id for play in plays],
         "impairments": options["impairments"],
+        "agent_over_ms": options["over_ms"],
     }
     return plays, identity
 
@@ -131,6 +143,7 @@ def _conclude(run: Any, *, as_json: bool, titled: bool) -> dict[str, Any] | None
     Returns the summary with `peer` and `run`; None for a run that holds no session.
     """
     from harness.report.duplex_panel import print_title
+    from harness.run.cue_report import cue_report
     from harness.run.replay import DUPLEX
 
     if not run.finished():
@@ -138,20 +151,26 @@ def _conclude(run: Any, *, as_json: bool, titled: bool) -> dict[str, Any] | None
     scored = score_and_keep(run, as_json=as_json)[DUPLEX]
     _write_stereo(run)
     peer = run.info().peer
+    cues = cue_report(run.load())
     if not as_json:
         if titled:
             print_title(console(), peer, scored.summary)
         print_duplex(scored)
+    for line in cues.lines:
+        say(line)
     say(f"report: {write_page(run)}")
     say(f"recordings to listen to (left: user, right: agent): {run.path / STEREO}")
-    return {"peer": peer, "run": str(run.path), **scored.summary}
+    return {"peer": peer, "run": str(run.path), **scored.summary, "cues": msgspec.to_builtins(cues)}
 
 
 def _write_stereo(run: Any) -> None:
     from harness.core.errors import ConfigError
+    from harness.core.events import ScenarioEvent
     from scenarios.exporters.stereo import export_stereo
 
     for session in run.load():
+        if next(session.of(ScenarioEvent), None) is None:
+            continue
         try:
             export_stereo(session, run.path / STEREO / f"{session.header.session}.wav")
         except ConfigError as exc:

@@ -18,6 +18,7 @@ from harness.core.scenario import Directing, Placed, Play
 from harness.core.session.header import Header
 from harness.engines.vad import THRESHOLD, vad_name
 from harness.run.agent_ear import RULES, AgentEar
+from harness.run.cue_report import NOT_RUN
 from harness.run.ear_desk import BEHIND_NS, EarDesk
 from harness.run.microphone import Microphone
 from harness.run.rig import Rig
@@ -54,7 +55,7 @@ class ScenarioRunner(SessionRunner):
     async def _hold(self) -> None:
         options, play, profile = self._options, self._play, self._peer.profile
         if why := unable(profile):
-            self._note("not_run", why)
+            self._note(NOT_RUN, why)
             return
         if self._hears:
             await self._desk.start(self._rig.pacer)
