@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +12,7 @@ import msgspec
 
 from connectors.local.framing import Framer, Message
 from connectors.local.group import kill_group
+from connectors.local.interpreter import Interpreter
 from connectors.local.model import Declaration
 from connectors.local.transport import Child
 from connectors.local.wire import (
@@ -37,7 +36,6 @@ from harness.core.events import Event
 START_LIMIT_S = 120.0
 """From the start of the process to the class found and made: importing torch from a cold disk takes a while."""
 STOP_LIMIT_S = 2.0
-COMMAND = (sys.executable, "-P", "-m", "connectors.local.worker")
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +50,9 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerHandle:
     """One worker process. At most one session is on; its events go to `on_event`, the worker's end to `on_death`."""
 
-    def __init__(self, label: str, clock: Clock) -> None:
+    def __init__(self, label: str, interpreter: Interpreter, clock: Clock) -> None:
         self._label = label
+        self._command = interpreter.command
         self._clock = clock
         loop = asyncio.get_running_loop()
         self._described: asyncio.Future[Declaration] = loop.create_future()
@@ -72,7 +71,7 @@ class WorkerHandle:
 
     async def start(self, hello: Hello) -> tuple[Declaration, Loaded]:
         """Start the process and load the model. Raises ConfigError, PrerequisiteError or ConnectorError."""
-        self._child = await Child.start(COMMAND, self._clock, self._message, self._exited)
+        self._child = await Child.start(self._command, self._clock, self._message, self._exited)
         try:
             self._child.write(encode(hello))
             declaration = await self._within(self._described, START_LIMIT_S, "start")
@@ -197,14 +196,14 @@ class WorkerHandle:
         return Death(t_ns=t_ns, code="crash", message=f"{self._label} {how}" + (f": {said}" if said else ""))
 
 
-def describe(hello: Hello, limit_s: float = START_LIMIT_S) -> Declaration:
+def describe(hello: Hello, interpreter: Interpreter, limit_s: float = START_LIMIT_S) -> Declaration:
     """Ask a short-lived process what the model declares, as its module may be slow or unsafe to import here.
 
     Raises ConfigError, PrerequisiteError or ConnectorError.
     """
     # Its complaints go nowhere: a pipe for them would stay open as long as anything that the module started.
     with subprocess.Popen(
-        [*COMMAND, "--describe"],
+        [*interpreter.command, "--describe"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -226,8 +225,3 @@ def describe(hello: Hello, limit_s: float = START_LIMIT_S) -> Declaration:
                 raise kinds[record.kind](record.message)
             raise ConnectorError(f"local:{hello.target}: {record.message}", kind="peer", code=record.code)
     raise ConnectorError(f"local:{hello.target} died while importing (exit code {process.returncode})", kind="peer")
-
-
-def import_path() -> list[str]:
-    """Where the worker looks for the model's module after its own path: ours, then the present directory."""
-    return [*(path for path in sys.path if path), os.getcwd()]

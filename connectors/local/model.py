@@ -31,7 +31,8 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 
     input_rate_hz, output_rate_hz: mono, int16. pacing: `burst` (as fast as it computes), `paced` (in real time),
     `input_clocked` (one output step per input unit). turns: the turn modes it has, the default first. unit_samples:
-    `push_audio` gets blocks of exactly this many input samples (0: as they come). continuous: it has no turns;
+    `push_audio` gets blocks of exactly this many input samples (0: as they come). unit_delay: units of
+    input before the first of output. continuous: it has no turns;
     text and audio come from `push_audio` and `end_turn` is never called. text: its order against the audio.
     step_limit_s: a step that lasts longer is a hang. load_limit_s: the same for `load`.
     """
@@ -41,6 +42,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     pacing: Pacing = "burst"
     turns: tuple[TurnControl, ...] = ("vad", "manual")
     unit_samples: int = 0
+    unit_delay: int = 0
     continuous: bool = False
     text: Literal["none", "before_audio", "with_audio", "text_after_audio"] = "before_audio"
     user_transcript: bool = False

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from connectors.local.handle import Death, WorkerHandle, describe, import_path
+from connectors.local.handle import Death, WorkerHandle, describe
+from connectors.local.interpreter import other, own
 from connectors.local.model import Declaration
-from connectors.local.settings import BUNDLED, arguments
+from connectors.local.settings import BUNDLED, arguments, place_of
 from connectors.local.wire import Begin, Do, End, Hello, encode
 from harness.core.audio import NS_PER_MS
 from harness.core.clock import Clock
@@ -112,7 +113,9 @@ class LocalPeer:
         settings = dict(options.settings)
         if options.model is not None:
             settings["model"] = options.model
-        self._hello = Hello(options.target, settings, import_path())
+        self._python = settings.pop("python", "")
+        self._interpreter = other(self._python) if self._python else own()
+        self._hello = Hello(options.target, settings, self._interpreter.path, place_of(options.target))
         self._declaration: Declaration | None = None
         self._facts: dict[str, Any] = {}
         self._fresh = ""
@@ -130,7 +133,7 @@ class LocalPeer:
     def profile(self) -> Profile:
         """What the model declares. Before the peer is entered this may start a short-lived process to ask."""
         if self._declaration is None:
-            self._declaration = describe(self._hello)
+            self._declaration = describe(self._hello, self._interpreter)
         declared = self._declaration
         unit_ms = declared.unit_samples * 1000 / declared.input_rate_hz
         return Profile(
@@ -140,6 +143,8 @@ class LocalPeer:
             continuous=declared.continuous,
             input_rate_hz=declared.input_rate_hz,
             output_rate_hz=declared.output_rate_hz,
+            unit_ms=round(unit_ms) if declared.pacing == "input_clocked" and unit_ms else None,
+            unit_delay=declared.unit_delay,
             chunk_ms=int(unit_ms) if 20 <= unit_ms == int(unit_ms) else None,
             text=declared.text,
             user_transcript=declared.user_transcript,
@@ -151,6 +156,7 @@ class LocalPeer:
         return {
             "target": self._hello.target or "parrot",
             **self._hello.settings,
+            **({"python": self._python} if self._python else {}),
             "facts": self._facts,
         }
 
@@ -197,7 +203,7 @@ class LocalPeer:
         if self._worker is not None:
             await self._worker.stop()
             self._worker = None
-        worker = WorkerHandle(f"local:{self._hello.target or 'parrot'}", self._clock)
+        worker = WorkerHandle(f"local:{self._hello.target or 'parrot'}", self._interpreter, self._clock)
         self._declaration, loaded = await worker.start(self._hello)
         self._facts = loaded.facts
         self._fresh = (

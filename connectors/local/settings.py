@@ -19,15 +19,22 @@ MODELS = "firstpacket.local_models"
 """Entry point group of named models: `--peer local:<name>`."""
 
 
-def model_class(target: str) -> type[LocalModel]:
-    """The class behind `target`: a bundled name, an entry point, or `package.module:Class`.
+def place_of(target: str) -> str:
+    """The `package.module:Class` of an entry point's name; empty for any other target."""
+    points = found(MODELS)
+    return points[target].value if target in points else ""
+
+
+def model_class(target: str, place: str = "") -> type[LocalModel]:
+    """The class behind `target`: a bundled name, an entry point, or `package.module:Class`. place: where a name was
+    found already.
 
     Raises ConfigError (no such module or class, not a LocalModel) or PrerequisiteError (its own imports fail).
     """
     if target in BUNDLED:
         return BUNDLED[target]
     points = found(MODELS)
-    path = points[target].value if target in points else target
+    path = place or (points[target].value if target in points else target)
     module_name, colon, class_name = path.partition(":")
     if not (colon and module_name and class_name):
         names = [name for name in [*BUNDLED, *points] if name]

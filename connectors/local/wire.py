@@ -19,11 +19,13 @@ ALIVE_PERIOD_S = 0.25
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """First frame: which model to load. path: directories to import from, after the worker's own."""
+    """First frame: which model to load. path: directories to import from, after the worker's own. place: the
+    `package.module:Class` that the harness knows `target` to stand for (empty: the worker finds it)."""
 
     target: str
     settings: dict[str, str]
-    path: list[str]
+    path: tuple[str, ...]
+    place: str = ""
 
 
 class Begin(msgspec.Struct, frozen=True, tag=True, array_like=True):

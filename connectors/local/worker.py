@@ -134,7 +134,7 @@ class Worker:
 def build(hello: Hello) -> LocalModel:
     """Import the class and make the model, with nothing loaded. Raises ConfigError or PrerequisiteError."""
     sys.path += [path for path in hello.path if path not in sys.path]
-    kind = model_class(hello.target)
+    kind = model_class(hello.target, hello.place)
     return kind(**arguments(kind, hello.settings))
 
 
