@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +18,6 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.query import Query
 from harness.core.run_directory import RunDirectory, slug
 from harness.run.calibration import stored_calibration
-from harness.run.ear_desk import EarDesk
 from harness.run.labels import distinct
 from harness.run.peers import DEFAULT_PEER, make_peer
 from harness.run.plan import plan_sessions
@@ -67,14 +65,13 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
     peers = distinct([make_peer(text, request.options, clock) for text in request.peers])
     _check(peers, request)
     directories = _directories(peers, name, request)
-    desk = EarDesk()
     runs = [
         PeerRun(
             peer=peer,
             directory=directory,
             queries=tuple(query.at_rate(peer.profile.input_rate_hz) for query in queries),
             suite=name,
-            runner=partial(ScenarioRunner, desk=desk) if request.duplex else SessionRunner,
+            runner=ScenarioRunner if request.duplex else SessionRunner,
         )
         for peer, directory in zip(peers, directories, strict=True)
     ]
@@ -93,7 +90,7 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
     progress = Progress(clock, shown=request.show_progress)
     try:
         with _noise_beside(directories, request.sentinel):
-            result = run_async(lambda: _hold(request, clock, runs, progress, desk))
+            result = run_async(lambda: _hold(request, clock, runs, progress))
     except KeyboardInterrupt:
         return BenchOutcome(directories=tuple(directories), result=None)
     except RecordingError as exc:
@@ -124,12 +121,9 @@ def _noise_beside(directories: Sequence[RunDirectory], asked: Priority) -> Itera
                     directory.append_line("noise.jsonl", noise)
 
 
-async def _hold(
-    request: BenchRequest, clock: SystemClock, runs: list[PeerRun], progress: Progress, desk: EarDesk
-) -> SuiteResult:
+async def _hold(request: BenchRequest, clock: SystemClock, runs: list[PeerRun], progress: Progress) -> SuiteResult:
     async with AsyncExitStack() as stack:
         rig = await stack.enter_async_context(Rig(clock, asked=request.priority))
-        await stack.enter_async_context(desk)
         for run in runs:
             await stack.enter_async_context(run.peer)
         return await Suite(rig, runs, request.suite, progress, progress.say).run()

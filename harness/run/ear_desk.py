@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from harness.core.audio import NS_PER_MS
 from harness.run.ear_channel import Forget, FromEar, Progress, ToEar
@@ -37,9 +36,10 @@ class Hearing(Protocol):
 
 
 class EarDesk:
-    """Use as an async context manager inside the loop that measures; `start` before an ear opens."""
+    """Made inside the loop that measures; `start` before an ear opens, `end` when all is over."""
 
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(self, pacer: Pacer, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._pacer = pacer
         self._limit = limit_bytes
         self._numbers = count()
         self._ears: dict[int, Hearing] = {}
@@ -47,12 +47,8 @@ class EarDesk:
         self._link: EarLink | None = None
         self._starting = asyncio.Lock()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def end(self) -> None:
+        """End the process, if there is one."""
         if self._link is not None:
             await self._link.close()
 
@@ -61,7 +57,7 @@ class EarDesk:
         """Of the process that hears now."""
         return None if self._link is None else self._link.pid
 
-    async def start(self, pacer: Pacer) -> None:
+    async def start(self) -> None:
         """Have a process that hears; does nothing where there is one, or where `STARTS` of them have died."""
         async with self._starting:
             if (self._link is not None and not self._link.gone) or self._starts == STARTS:
@@ -69,7 +65,7 @@ class EarDesk:
             if self._link is not None:
                 await self._link.close()
             self._starts += 1
-            self._link = EarLink(pacer, self._told, self._lost, self._limit)
+            self._link = EarLink(self._pacer, self._told, self._lost, self._limit)
             await self._link.open()
 
     def open(self, ear: Hearing) -> int:

@@ -1,4 +1,4 @@
-"""What all sessions of a process share: clock, pacer, slots, recorder and the watch over the loop."""
+"""What all sessions of a process share: clock, pacer, slots, recorder, ears and the watch over the loop."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.core.clock import Clock, SystemClock
+from harness.run.ear_desk import EarDesk
 from harness.run.loop_watch import LoopWatch
 from harness.run.machine import machine_facts
 from harness.run.pacer import Pacer, Slots
@@ -24,6 +25,7 @@ class Rig:
         self.scheduling: Scheduling
         self.pacer: Pacer
         self.recorder: Recorder
+        self.ears: EarDesk
         self.watch: LoopWatch
         self.slots = Slots()
         self.machine: dict[str, Any] = {}
@@ -34,6 +36,8 @@ class Rig:
             self.pacer = Pacer(self.clock)
             stack.callback(self.pacer.close)
             self.recorder = await stack.enter_async_context(Recorder(self.pacer))
+            self.ears = EarDesk(self.pacer)
+            stack.push_async_callback(self.ears.end)
             self.watch = LoopWatch(self.pacer, self.recorder.broadcast)
             self.scheduling = stack.enter_context(priority(self._asked))
             self.machine = machine_facts(asyncio.get_running_loop())

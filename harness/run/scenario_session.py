@@ -19,7 +19,7 @@ from harness.core.session.header import Header
 from harness.engines.vad import THRESHOLD, vad_name
 from harness.run.agent_ear import RULES, AgentEar
 from harness.run.cue_report import NOT_RUN
-from harness.run.ear_desk import BEHIND_NS, EarDesk
+from harness.run.ear_desk import BEHIND_NS
 from harness.run.microphone import Microphone
 from harness.run.rig import Rig
 from harness.run.runner import SessionOptions, SessionPlan, SessionRunner
@@ -35,13 +35,10 @@ TRUNCATE_ON = "user_speech_started"
 class ScenarioRunner(SessionRunner):
     """Plays the one scenario of its plan. No turns are recorded, but a `ScenarioEvent` for each event that was put."""
 
-    def __init__(
-        self, rig: Rig, peer: Peer, options: SessionOptions, plan: SessionPlan, sessions: Path, *, desk: EarDesk
-    ) -> None:
+    def __init__(self, rig: Rig, peer: Peer, options: SessionOptions, plan: SessionPlan, sessions: Path) -> None:
         super().__init__(rig, peer, options, plan, sessions)
         play: Play = plan.queries[0]
         self._play = play
-        self._desk = desk
         self._director: Directing | None = None
         self._ear: AgentEar | None = None
         self._hears = not unable(peer.profile) and play.hangs_on_agent(plan.repeat)
@@ -58,7 +55,7 @@ class ScenarioRunner(SessionRunner):
             self._note(NOT_RUN, why)
             return
         if self._hears:
-            await self._desk.start(self._rig.pacer)
+            await self._rig.ears.start()
         configure = Configure(
             turn=options.turn,
             instructions=options.instructions or play.instructions or None,
@@ -112,7 +109,7 @@ class ScenarioRunner(SessionRunner):
         if self._director is None:
             self._director = self._play.direct(self._plan.repeat, microphone.instant_of(0), self._chunk_samples)
             if self._hears:
-                self._ear = AgentEar(self._director, self._desk, self._peer.profile)
+                self._ear = AgentEar(self._director, self._rig.ears, self._peer.profile)
                 for event in self._early:
                     self._ear.take(event)
             self._early.clear()
@@ -131,7 +128,7 @@ class ScenarioRunner(SessionRunner):
         """Say why a cue was not met: the agent did not do what was waited for, or nobody could hear whether it did."""
         if not placed.missed:
             return
-        behind_ns = self._desk.behind_ns()
+        behind_ns = self._rig.ears.behind_ns()
         if self._ear is not None and self._ear.deaf:
             why = f"; {self._ear.deaf}"
         elif behind_ns > BEHIND_NS:

@@ -128,7 +128,7 @@ class InlineDesk:
         self.ears: list[object] = []
         self.listeners: list[Listener] = []
 
-    async def start(self, pacer) -> None:
+    async def start(self) -> None:
         pass
 
     def open(self, ear) -> int:

@@ -57,11 +57,12 @@ def sound(number: int, samples: np.ndarray, start_ns: int = 0) -> Sound:
 def with_desk(main, **options) -> None:
     async def run() -> None:
         pacer = Pacer(SystemClock())
+        desk = EarDesk(pacer, **options)
         try:
-            async with EarDesk(**options) as desk:
-                await desk.start(pacer)
-                await main(desk, pacer)
+            await desk.start()
+            await main(desk, pacer)
         finally:
+            await desk.end()
             pacer.close()
 
     asyncio.run(run())
@@ -104,7 +105,7 @@ def test_a_process_that_dies_leaves_its_ears_deaf_and_the_next_session_gets_anot
             desk.send(sound(number, SHORT))
             desk.close(number)
             before = desk.pid
-            await desk.start(pacer)
+            await desk.start()
             assert (desk.pid != before) is (start + 1 < STARTS)
         ear = Ear()
         desk.open(ear)
@@ -143,7 +144,7 @@ def test_a_process_that_hangs_is_not_waited_for_and_what_it_misses_is_counted() 
 
 def test_a_desk_without_a_process_says_so() -> None:
     ear = Ear()
-    EarDesk().open(ear)
+    EarDesk(None).open(ear)
     assert ear.why == "no process hears"
 
 

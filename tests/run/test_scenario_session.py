@@ -92,9 +92,17 @@ def play_scenario(text: str, *, answer=None, close_at: int | None = None, desk=N
         peer = SimpleNamespace(
             kind="fake", label="fake", version="1", config={}, profile=Profile(), connect=connect, ignores=()
         )
-        rig = SimpleNamespace(clock=clock, pacer=pacer, slots=Slots(), recorder=recorder, machine={}, scheduling={})
+        rig = SimpleNamespace(
+            clock=clock,
+            pacer=pacer,
+            slots=Slots(),
+            recorder=recorder,
+            ears=desk or InlineDesk(),
+            machine={},
+            scheduling={},
+        )
         plan = SessionPlan(id="s", queries=(play,))
-        return await ScenarioRunner(rig, peer, SessionOptions(), plan, None, desk=desk or InlineDesk()).run()
+        return await ScenarioRunner(rig, peer, SessionOptions(), plan, None).run()
 
     return run_virtual(main), events
 
