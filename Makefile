@@ -34,7 +34,7 @@ system:
 pytest: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.setup.models
 	$(BIN)/python -m tests.setup.interop
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 $(VENV)/core.stamp: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("firstpacket needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'

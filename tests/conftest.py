@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
+import json
 import os
 import tempfile
 import tomllib
@@ -11,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.room import Room
 
 LIST = Path(__file__).parent / "expected_skips.toml"
 ROOM = pytest.StashKey[Room]()
+GROUPS = "groups.json"
 FOLDER = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 ORDER = ("exact", "interop", "browser", "loopback")
 """Markers of the tests that take longest, in the order in which several workers begin them; all others follow."""
@@ -41,7 +45,7 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 def _fail(report: pytest.TestReport | pytest.CollectReport) -> None:
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         reason = _reason(report)
-        if unlisted(_ungrouped(report.nodeid), reason, _expected()):
+        if unlisted(report.nodeid, reason, _expected()):
             report.outcome = "failed"
             report.longrepr = f"skipped under CI and not listed in {LIST.name}: {reason}"
 
@@ -60,21 +64,42 @@ def pytest_make_collect_report(collector):
     return report
 
 
-# --- several workers (`pytest --numprocesses N --dist loadgroup`) -------------------------------------------------
+# --- several workers (`pytest --numprocesses N`) ----------------------------------------------------------------
+
+
+class Dealer(LoadScopeScheduling):
+    """Deals tests out in the order of collection; a group, as the workers wrote it down, stays in one worker."""
+
+    @functools.cached_property
+    def _groups(self) -> dict[str, str]:
+        groups: dict[str, str] = json.loads((self._folder / GROUPS).read_text("utf-8"))
+        return groups
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+        self._folder = Path(config.stash[FOLDER].name)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._groups.get(nodeid, nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealer:
+    return Dealer(config, log)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tells a worker that is about to start where the room is."""
-    config = node.config
-    if FOLDER not in config.stash:
-        config.stash[FOLDER] = tempfile.TemporaryDirectory(prefix="firstpacket-tests-")
-    node.workerinput["room"] = config.stash[FOLDER].name
+    node.workerinput["room"] = node.config.stash[FOLDER].name
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if (told := getattr(config, "workerinput", None)) is not None:
         config.stash[ROOM] = Room(Path(told["room"]))
+    elif config.getoption("numprocesses", None):
+        config.stash[FOLDER] = tempfile.TemporaryDirectory(prefix="firstpacket-tests-")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -84,21 +109,26 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         folder.cleanup()
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Which tests stay together in one worker, and who begins.
+    """Who begins, and which tests stay together in one worker.
 
     Exact tests stay together, so that the room is emptied for them once. Tests on the loopback mostly wait and share
     nothing: they are dealt out one by one. Everything else stays with its module, for the sake of what that prepares.
     """
-    if ROOM not in config.stash:
+    if (room := config.stash.get(ROOM, None)) is None:
         return
+    items.sort(key=lambda item: next((at for at, name in enumerate(ORDER) if _has(item, name)), len(ORDER)))
+    groups: dict[str, str] = {}
     for item in items:
         if _has(item, "exact"):
-            item.add_marker(pytest.mark.xdist_group("exact"))
-        elif not _has(item, "xdist_group") and (_has(item, "interop", "browser") or not _has(item, "loopback")):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    items.sort(key=lambda item: next((at for at, name in enumerate(ORDER) if _has(item, name)), len(ORDER)))
+            groups[item.nodeid] = "exact"
+        elif (asked := item.get_closest_marker("xdist_group")) is not None:
+            groups[item.nodeid] = asked.args[0]
+        elif _has(item, "interop", "browser") or not _has(item, "loopback"):
+            groups[item.nodeid] = item.nodeid.partition("::")[0]
+    mine = room.folder / f"{config.workerinput['workerid']}.json"  # type: ignore[attr-defined]
+    mine.write_text(json.dumps(groups), "utf-8")
+    mine.replace(room.folder / GROUPS)  # the same from every worker
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -113,18 +143,5 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         room.leave(next_alone=nextitem is not None and _has(nextitem, "exact"))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Names a test as one may call it, without the group that xdist writes behind."""
-    if hasattr(report, "node"):
-        report.nodeid = _ungrouped(report.nodeid)
-
-
 def _has(item: pytest.Item, *names: str) -> bool:
     return any(item.get_closest_marker(name) for name in names)
-
-
-def _ungrouped(nodeid: str) -> str:
-    """`nodeid` without `@group`; an `@` inside of a parameter stays."""
-    at = nodeid.rfind("@")
-    return nodeid[:at] if at > max(nodeid.rfind("]"), nodeid.rfind("::")) else nodeid

@@ -13,13 +13,13 @@ from typing import TextIO
 
 
 class Room:
-    """One worker's view of the room: `enter` before a test, `leave` after it.
+    """One worker's view of the room, whose locks lie in `folder`: `enter` before a test, `leave` after it.
 
     The door is held by whoever waits for the room alone, so that newcomers queue behind it and it does not starve.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._door_path = folder / "door"
+        self.folder = folder
         self._room: TextIO = (folder / "room").open("w")
         self._alone = False
 
@@ -49,6 +49,6 @@ class Room:
     def _door(self) -> Iterator[None]:
         import fcntl
 
-        with self._door_path.open("w") as door:
+        with (self.folder / "door").open("w") as door:
             fcntl.flock(door, fcntl.LOCK_EX)
             yield
