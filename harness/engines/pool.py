@@ -163,9 +163,11 @@ class _Worker:
         return said
 
     def close(self) -> None:
+        idle = self.idle
         self.pipe.close()
-        self._process.terminate()
-        self._process.join(_FAREWELL_S)
+        if not idle:
+            self._process.terminate()
+        self._process.join(_FAREWELL_S)  # an idle one ends by itself, and leaves nothing behind
         if self._process.is_alive():
             self._process.kill()
             self._process.join()

@@ -33,11 +33,18 @@ FETCH_TIMEOUT_S = 600
 _BLOCK = 1 << 20
 
 
-def resolve(model: str, *, fetch: Fetch | None = None, progress: Progress | None = None) -> Path:
+def resolve(
+    model: str,
+    *,
+    fetch: Fetch | None = None,
+    progress: Progress | None = None,
+    hub_files: tuple[str, ...] | None = None,
+) -> Path:
     """The folder (or file) that holds `model`.
 
     model: an existing local path, the name of a pinned model (fetched and assembled on first use), or a hub id
-    `owner/name`. Raises ConfigError for a name that is none of these, PrerequisiteError where it cannot be had.
+    `owner/name`. hub_files: patterns of the files to take from the hub, by default all. Raises ConfigError for a name
+    that is none of these, PrerequisiteError where it cannot be had.
     """
     local = Path(model).expanduser()
     if local.exists():
@@ -45,13 +52,13 @@ def resolve(model: str, *, fetch: Fetch | None = None, progress: Progress | None
     if model in PINNED:
         return ensure(PINNED[model], fetch=fetch, progress=progress)
     if model.count("/") == 1 and not model.startswith((".", "~", "/")):
-        return _from_hub(model)
+        return _from_hub(model, hub_files)
     raise ConfigError(f"no such model or path: {model}; {nearest(model, PINNED)}")
 
 
-def resolve_with(model: str, files: tuple[str, ...]) -> Path:
+def resolve_with(model: str, files: tuple[str, ...], *, hub_files: tuple[str, ...] | None = None) -> Path:
     """`resolve`, for an engine that needs certain files in the folder. Raises ConfigError when one is not there."""
-    folder = resolve(model)
+    folder = resolve(model, hub_files=hub_files)
     for file in files:
         if not (folder / file).is_file():
             raise ConfigError(f"{model} is not a model for this engine: it holds no {file}")
@@ -168,10 +175,11 @@ def _publish(assembled: Path, target: Path) -> None:
             raise
 
 
-def _from_hub(hub_id: str) -> Path:
+def _from_hub(hub_id: str, files: tuple[str, ...] | None) -> Path:
     huggingface_hub = require("huggingface_hub", "asr")
     try:
-        return Path(huggingface_hub.snapshot_download(hub_id))
+        patterns = {"allow_patterns": list(files)} if files else {}
+        return Path(huggingface_hub.snapshot_download(hub_id, **patterns))
     except (OSError, ValueError) as exc:
         # The hub's own errors derive from OSError (its HTTP errors) or ValueError (a malformed id).
         first_line = str(exc).strip().splitlines()[0] if str(exc).strip() else type(exc).__name__
