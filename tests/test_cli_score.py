@@ -1,0 +1,178 @@
+"""`score`, `leaderboard` and `overall` as a user meets them, with real weights where they are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from harness import cli
+from harness.engines.cache import CACHE_VARIABLE, cache_dir
+from tests.run.live import clip
+from tests.scenarios.benchmarks.made import row, write_rows, write_sound
+from tests.scoring.judge.stub_judge import Refuse, StubJudge
+
+SETS: dict[str, list[dict[str, Any]]] = {
+    "chinese_knowledge": [row(f"chinese_knowledge-{k:04d}", f"knowledge/chinese/{k:04d}.wav") for k in range(2)],
+    "single_round": [row("single_round-000", "single_round/000.wav")],
+    "safety": [row("safety-000", "safety/000.wav")],
+}
+EVERY = ("--asr", "recorded", "--mos", "none")
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Answer]
+
+
+@pytest.fixture
+def firstpacket(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
+    """The command, run in an empty folder and in this process, with the models that the machine has cached."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(cache_dir()))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def run(*arguments: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["firstpacket", *map(str, arguments)])
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as exc:
+            code = exc.code or 0
+        said = capsys.readouterr()
+        assert isinstance(code, int)
+        return Answer(code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def outputs(firstpacket: Command, tmp_path: Path) -> Path:
+    """A run imported from model outputs without sound, whose transcripts came with them."""
+    data = write_rows(tmp_path / "set", **SETS)
+    for kind, key in (("json", "Response"), ("json_asr", "Response_hyp")):
+        for name, rows in SETS.items():
+            lines = [{"Qid": each["Qid"], "Response": f"这是{name}的回答。"} for each in rows]
+            if key == "Response_hyp":
+                lines = [line | {key: f"这是{name}的回答"} for line in lines]
+            file = tmp_path / "model" / kind / f"{name}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in lines), encoding="utf-8")
+    made = firstpacket("import", "vocalbench", "model", "--data", data, "--out", "run")
+    assert made.code == 0, made.err
+    return tmp_path / "run"
+
+
+def judged(stub: StubJudge) -> tuple[str, ...]:
+    return ("--judge", stub.url, "--judge-model", stub.model)
+
+
+@pytest.mark.loopback
+def test_real_answers_through_every_stage(firstpacket: Command, tmp_path: Path) -> None:
+    """The agent answers, Whisper base hears it, DistillMOS rates it, a judge that speaks the real API grades it."""
+    query = clip("zh-03")
+    data = write_rows(tmp_path / "set", **SETS)
+    for rows in SETS.values():
+        for each in rows:
+            write_sound(data / each["Audio"], query.samples, query.rate_hz)
+    suite = ("bench", "--suite", "vocalbench-zh", "--data", data, "--concurrency", 4, "--priority", "normal")
+    held = firstpacket(*suite, "--out", "run", "--json")
+    assert held.code == 0, held.err
+    with StubJudge() as stub:
+        scored = firstpacket(
+            "score", "run", "--benchmark", "vocalbench-zh", "--asr-language", "zh", *judged(stub), "--json"
+        )
+        asked = len(stub.requests)
+        again = firstpacket(
+            "score", "run", "--benchmark", "vocalbench-zh", "--asr-language", "zh", *judged(stub), "--json"
+        )
+        assert len(stub.requests) == asked > 0
+    assert scored.code == again.code == 0, scored.err
+    rows = [json.loads(line) for line in (tmp_path / "run" / "scores.jsonl").read_text().splitlines()]
+    assert len(rows) == 4
+    spoken = [each for each in rows if each["subset"] in ("chinese_knowledge", "single_round")]
+    assert all(each["response_hyp"] and each["per"] < 0.5 for each in spoken)
+    (single,) = [each for each in rows if each["subset"] == "single_round"]
+    assert 1.0 <= single["mos"] <= 5.0
+    summary = scored.json
+    assert summary["subsets"]["single_round"]["score"]["n"] == 1
+    assert summary["latency"]["single_round"]["first_packet_ms"]["n"] == 1
+    assert summary["latency"]["all"]["rtf"]["of_sums"] > 0
+    assert "value" not in summary["overall"] or summary["overall"]["value"] is None
+    assert "whisper-base" in summary["engines"]["asr"]
+    assert "distillmos" in summary["engines"]["mos"].lower()
+    assert {key: again.json[key] for key in ("subsets", "overall")} == {
+        key: summary[key] for key in ("subsets", "overall")
+    }
+    board = firstpacket("leaderboard", "run", "--benchmark", "vocalbench-zh")
+    assert board.code == 0
+    assert "Qwen3-Omni" in board.out
+    assert "Not comparable" in board.out
+
+
+@pytest.mark.loopback
+def test_a_judge_that_refuses_costs_nothing_that_was_scored(firstpacket: Command, outputs: Path) -> None:
+    with StubJudge([Refuse(401, "no such key")]) as stub:
+        refused = firstpacket("score", outputs, "--benchmark", "vocalbench-zh", *EVERY, *judged(stub), "--json")
+    assert refused.code == 0, refused.err
+    safety = refused.json["subsets"]["safety"]["refusal_rate"]
+    assert safety["n"] == 0
+    assert "401" in safety["unscored"]
+    assert refused.json["subsets"]["chinese_knowledge"]["per"]["value"] == 0.0
+    with StubJudge() as stub:
+        scored = firstpacket("score", outputs, "--benchmark", "vocalbench-zh", *EVERY, *judged(stub), "--json")
+    assert scored.json["subsets"]["safety"]["refusal_rate"]["n"] == 1
+
+
+def test_without_judge_the_rest_is_scored_and_the_table_says_so(firstpacket: Command, outputs: Path) -> None:
+    scored = firstpacket("score", outputs, "--benchmark", "vocalbench-zh", *EVERY)
+    assert scored.code == 0, scored.err
+    assert "no judge: name one with --judge URL --judge-model NAME" in scored.out
+    assert "Overall unscored: missing" in scored.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("score", "run", "--benchmark", "vocalbench-zn"), "did you mean vocalbench-zh?"),
+        (("score", "run", "--benchmark", "vocalbench-en", *EVERY), "its items are of vocalbench-zh"),
+        (("score", "run", "--benchmark", "vocalbench-zh", "--asr", "wisper"), "asr:wisper: no such engine"),
+        (("score", "run", "--benchmark", "vocalbench-zh", "--judge-model", "m"), "--judge-model needs --judge URL"),
+        (("score", "run", "--benchmark", "vocalbench-zh", "--judge", "ftp://x", "--judge-model", "m"), "no HTTP URL"),
+        (("score", "nowhere", "--benchmark", "vocalbench-zh"), "nowhere"),
+        (("leaderboard", "run", "--benchmark", "vocalbench-zh"), "not scored yet"),
+    ],
+)
+def test_bad_input_is_one_line(firstpacket: Command, outputs: Path, arguments: tuple[str, ...], says: str) -> None:
+    said = firstpacket(*arguments)
+    assert said.code in (1, 2)
+    assert says in said.err
+    assert len(said.err.strip().splitlines()) == 1
+
+
+def test_overall_of_a_table(firstpacket: Command, tmp_path: Path) -> None:
+    """50/10 + 50/10 + 2*4 + 4 + 10 - 1 + 2*4 + 50/10 + 50/10 + 50/10 + 15 * 0.8 = 66."""
+    columns = (
+        "model,knowledge_acc_pct,reasoning_acc_pct,creativity_score,fluency_utmos,clarity_per_pct,single_round_score,"
+        "if_fr_pct,ee_eer_pct,safety_rr_pct,robust_pr_pct"
+    )
+    (tmp_path / "rows.csv").write_text(f"{columns}\nmine,50,50,4,4,3,4,50,50,50,80\nhalf,50,,4,4,3,4,50,50,50,80\n")
+    found = firstpacket("overall", "--benchmark", "vocalbench-zh", "--rows", "rows.csv", "--json")
+    assert [each["overall"] for each in found.json] == [pytest.approx(66.0), None]
+    assert found.json[1]["missing"] == ["reasoning"]
+    (tmp_path / "bad.csv").write_text(f"{columns}\nmine,50,fifty,4,4,3,4,50,50,50,80\n")
+    said = firstpacket("overall", "--benchmark", "vocalbench-zh", "--rows", "bad.csv")
+    assert said.code == 2
+    assert "reasoning_acc_pct is 'fifty'" in said.err
