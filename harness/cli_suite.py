@@ -142,8 +142,8 @@ def print_estimate(options: dict[str, Any]) -> None:
         )
     assumed = figures["assumptions"]
     click.echo(
-        f"{figures['sessions']} sessions: about {figures['hours']:g} h, {figures['gigabytes']:g} GB, "
-        f"{figures['judge_calls']} judge calls for about ${figures['judge_usd']:g}"
+        f"{figures['sessions']} sessions: about {figures['hours']:.3g} h, {figures['gigabytes']:.3g} GB, "
+        f"{figures['judge_calls']} judge calls for about ${figures['judge_usd']:.2f}"
     )
     click.echo(
         f"assumed: answers of {assumed['answer_s']:g} s that begin {assumed['wait_s']:g} s after the query and come in "
@@ -182,11 +182,15 @@ def _tell(dataset: Dataset, *, whole: bool = True) -> None:
             continue
         listed = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
         remedy = " (--generate-robust makes it)" if size.subset == "robust" else ""
-        if whole and len(names) == size.asked:
-            raise ConfigError(
+        if len(names) == size.asked:
+            line = (
                 f"{size.subset}: no sound for any of its {size.asked} queries: {listed}; fetch it, leave the subset "
                 f"out with --subset, or let a local voice speak with --synthesize{remedy}"
             )
+            if whole:
+                raise ConfigError(line)
+            say(line)
+            continue
         say(f"{size.subset}: no sound for {len(names)} of {size.asked} queries, they will be not_run: {listed}")
 
 
@@ -276,7 +280,8 @@ def export_vocalbench_command(run: Path, folder: Path, as_json: bool) -> None:
     exported = export_vocalbench(run, folder)
     _name_skipped(exported.skipped, "left out")
     if as_json:
-        print_json(exported)
+        found = {"answers": exported.answers, "sounds": exported.sounds, "skipped": exported.skipped}
+        print_json({"folder": str(exported.folder), **found})
         return
     for subset, count in exported.answers.items():
         click.echo(f"{exported.folder / 'json' / subset}.json: {count} answers")

@@ -79,11 +79,11 @@ def estimate(
         "sessions": sessions,
         "missing": len(dataset.missing),
         "to_speak": len(dataset.wanted),
-        "hours": round(total_s / 3600 / at_once, 2),
-        "gigabytes": round(_bytes(asked_s * repeat, sessions, assumed, rates) / 1e9, 2),
+        "hours": round(total_s / 3600 / at_once, 4),
+        "gigabytes": round(_bytes(asked_s * repeat, sessions, assumed, rates) / 1e9, 4),
         "judge_calls": calls,
         "judge_usd": round(
-            calls * (assumed.prompt_tokens * assumed.usd_in + assumed.reply_tokens * assumed.usd_out) / 1e6, 2
+            calls * (assumed.prompt_tokens * assumed.usd_in + assumed.reply_tokens * assumed.usd_out) / 1e6, 4
         ),
         "assumptions": msgspec.to_builtins(assumed) | {"sessions_at_once": at_once, "flac_share": FLAC_SHARE},
         "subsets": subsets,

@@ -25,6 +25,8 @@ def read_rows(path: Path) -> list[Placed]:
     if not data.strip():
         raise ConfigError(f"{path}: empty file")
     found = _array(path, data) if data.lstrip()[:1] == b"[" else _lines(path, data)
+    if not found:
+        raise ConfigError(f"{path}: an empty list")
     for place, row in found:
         if not isinstance(row, dict):
             raise ConfigError(f"{path}, {place}: a {type(row).__name__}, not an object")
