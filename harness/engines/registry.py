@@ -22,7 +22,8 @@ ENGINES: dict[Kind, dict[str, tuple[str, str]]] = {
     },
     "emotion": {"emotion2vec": ("harness.engines.emotion2vec", "Emotion2vec")},
 }
-"""Kind, then name, to module and class; a module is imported when its engine is asked for."""
+"""Kind, then name, to module and class; a module is imported when its engine is asked for. A name with dots is the
+import path of a class of one's own, made like these from an `EngineSpec`."""
 
 
 def parse_spec(
@@ -34,7 +35,7 @@ def parse_spec(
     if kind not in get_args(Kind):
         raise ConfigError(f"{text}: no such kind of engine as {kind!r}; {nearest(kind, get_args(Kind))}")
     known = ENGINES[cast(Kind, kind)]
-    if name not in known:
+    if name not in known and "." not in name:
         raise ConfigError(f"{text}: no such engine as {name!r}; {nearest(name, known)}")
     return EngineSpec(
         kind=cast(Kind, kind), engine=name, model=model, language=language, device=device, threads=threads
@@ -44,6 +45,11 @@ def parse_spec(
 def make_engine(spec: EngineSpec) -> ClipEngine[Any]:
     """The engine of `spec`, not loaded yet. Raises PrerequisiteError naming what to install, ConfigError for a model
     that this engine cannot use."""
-    module, name = ENGINES[spec.kind][spec.engine]
-    engine: ClipEngine[Any] = getattr(importlib.import_module(module), name)(spec)
+    own, _, own_name = spec.engine.rpartition(".")
+    module, name = ENGINES[spec.kind].get(spec.engine, (own, own_name))
+    try:
+        made = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as exc:
+        raise ConfigError(f"{spec.kind}:{spec.engine}: no such engine ({exc})") from exc
+    engine: ClipEngine[Any] = made(spec)
     return engine
