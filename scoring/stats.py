@@ -115,18 +115,19 @@ def intervals(sample: Sample, *, digits: int = 3) -> dict[str, list[float] | Non
     return found
 
 
-def bootstrap(values: Float64, clusters: Sequence[str]) -> dict[str, Float64]:
+def bootstrap(values: Float64, clusters: Sequence[str], *, seed: int = SEED) -> dict[str, Float64]:
     """Resampled p50, p95 and mean, shape (2000,) each.
 
     values: shape (n,), finite. clusters: n labels; as many clusters as there are get drawn with replacement, each
-    with all of its values. A resample's order statistics are read off the values sorted once, through the cumulated
-    counts of their clusters, so nothing is sorted again.
+    with all of its values. Which ones are drawn rests on labels and seed alone, so that paired values resampled one
+    after the other stay paired. A resample's order statistics are read off the values sorted once, through the
+    cumulated counts of their clusters, so nothing is sorted again.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     numbers = {label: number for number, label in enumerate(dict.fromkeys(clusters))}
     member = np.asarray([numbers[label] for label in clusters], dtype=np.int64)[order]
-    random = np.random.RandomState(SEED)  # the legacy stream is frozen: the same on every numpy version
+    random = np.random.RandomState(seed)  # the legacy stream is frozen: the same on every numpy version
     parts: list[dict[str, Float64]] = []
     step = max(1, min(RESAMPLES, _CHUNK // max(len(values), len(numbers))))
     for start in range(0, RESAMPLES, step):

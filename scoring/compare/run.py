@@ -1,0 +1,111 @@
+"""What a comparison needs of a run: the stored rows and summaries of every scorer, and what casts doubt on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.core.errors import ConfigError
+from harness.core.run_directory import RunDirectory, RunInfo
+
+Row = Mapping[str, Any]
+RANDOM = "random"
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """One scorer's files."""
+
+    rows: list[dict[str, Any]]
+    summary: dict[str, Any]
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A scored run. label: its peer, with the directory where two runs have the same. stored: by scorer, `timing`,
+    `duplex` or `scores`. random_weights: what ran on random weights, in the words that were recorded."""
+
+    path: Path
+    label: str
+    info: RunInfo
+    stored: dict[str, Stored]
+    random_weights: tuple[str, ...] = ()
+
+    def summary(self, scorer: str) -> dict[str, Any]:
+        """Empty where that scorer has nothing to say of the run."""
+        return self.stored[scorer].summary if scorer in self.stored else {}
+
+    def rows(self, scorer: str) -> list[dict[str, Any]]:
+        """Without warm-ups."""
+        return [row for row in self.stored[scorer].rows if not row.get("warmup")] if scorer in self.stored else []
+
+
+FILES = {
+    "timing": ("metrics.jsonl", "summary.json"),
+    "duplex": ("duplex.jsonl", "duplex.json"),
+    "scores": ("scores.jsonl", "scores.json"),
+}
+
+
+def load_runs(paths: Iterable[Path]) -> list[Run]:
+    """The runs at `paths`; a directory of several peers' runs (one --out) stands for all of them, by name.
+
+    Raises ConfigError for a run that was not scored, SessionFormatError for what is no run or is damaged.
+    """
+    runs = [_load(path) for given in paths for path in _expanded(given)]
+    labels = [run.label for run in runs]
+    return [
+        msgspec.structs.replace(run, label=f"{run.label} ({run.path.resolve().name})")
+        if labels.count(run.label) > 1
+        else run
+        for run in runs
+    ]
+
+
+def load_run(path: Path) -> Run:
+    """The one run at `path`. Raises as `load_runs` does, and ConfigError where there are several."""
+    runs = load_runs([path])
+    if len(runs) > 1:
+        names = ", ".join(run.path.name for run in runs)
+        raise ConfigError(f"{path}: holds several runs ({names}); name one of them")
+    return runs[0]
+
+
+def _expanded(path: Path) -> list[Path]:
+    inside = sorted(file.parent for file in path.glob("*/run.json"))
+    return inside if inside and not (path / "run.json").exists() else [path]
+
+
+def _load(path: Path) -> Run:
+    directory = RunDirectory(path)
+    info = directory.info()
+    stored = {}
+    for scorer, (rows, summary) in FILES.items():
+        found = directory.read_json(summary)
+        if found is not None:
+            stored[scorer] = Stored(rows=directory.read_lines(rows), summary=found)
+    if not stored:
+        raise ConfigError(f"{path}: was not scored yet; run `firstpacket replay {path} --write` first")
+    first = next(directory.load(), None)
+    told = [info.config, stored["scores"].summary.get("engines") if "scores" in stored else None]
+    told += [first.header.config, first.header.peer.config] if first else []
+    return Run(
+        path=path,
+        label=info.peer,
+        info=info,
+        stored=stored,
+        random_weights=tuple(dict.fromkeys(_random(told))),
+    )
+
+
+def _random(value: Any, name: str = "") -> Iterator[str]:
+    """Whatever says `weights: random`, as text or as key and value."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _random(inner, str(key))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _random(inner, name)
+    elif isinstance(value, str) and (f"weights: {RANDOM}" in value or (name == "weights" and value == RANDOM)):
+        yield value if value != RANDOM else f"weights: {RANDOM}"
