@@ -12,12 +12,15 @@ from typing import NamedTuple
 import numpy as np
 import soundfile
 
-from harness.core.audio import Float32, float_to_int16
+from harness.core.audio import Float32, float_to_int16, ms_to_samples
 from harness.core.errors import ConfigError, PrerequisiteError
 from harness.engines.cache import cache_dir, write_atomic
 from harness.engines.pinned import KOKORO
-from harness.engines.tts import Synthesizer
+from harness.engines.tts import Speech, Synthesizer
 
+QUIET = 0.01
+"""Amplitude (-40 dBFS) below which a voice is only breathing at the edges of what it says."""
+KEEP_MS = 40
 VOICES = {"zh": "zf_xiaoxiao", "en": "af_heart"}
 _LATIN = re.compile(r"([A-Za-z][A-Za-z0-9'’.&-]*(?:\s+[A-Za-z0-9'’.&-]+)*)")
 """A stretch of English inside a Mandarin text: the Mandarin voice cannot say it."""
@@ -62,7 +65,7 @@ def speak_all(
     return failed
 
 
-def _said(engine: Synthesizer, wanted: Spoken) -> tuple[Float32, int]:
+def _said(engine: Synthesizer, wanted: Spoken) -> Speech:
     """Mandarin with English words in it is said by two voices, each in its own language."""
     pieces = _LATIN.split(wanted.text) if wanted.language == "zh" else ["", wanted.text]
     said = [
@@ -73,7 +76,18 @@ def _said(engine: Synthesizer, wanted: Spoken) -> tuple[Float32, int]:
     ]
     if not said:
         raise ConfigError("the text has no words")
-    return np.concatenate([speech.samples for speech in said]), said[0].rate_hz
+    if len(said) == 1:
+        return said[0]
+    return Speech(np.concatenate([_trimmed(speech) for speech in said]), said[0].rate_hz)
+
+
+def _trimmed(speech: Speech) -> Float32:
+    """Without the silence around it, which would sound like the end of the user's turn in the middle of a sentence."""
+    loud = np.flatnonzero(np.abs(speech.samples) >= QUIET)
+    if not len(loud):
+        return speech.samples
+    keep = ms_to_samples(KEEP_MS, speech.rate_hz)
+    return speech.samples[max(0, int(loud[0]) - keep) : int(loud[-1]) + 1 + keep]
 
 
 def _flac(samples: Float32, rate_hz: int) -> bytes:

@@ -68,3 +68,16 @@ def test_what_cannot_be_spoken_is_told_and_the_rest_goes_on() -> None:
     assert good.path.is_file()
     assert not bad.path.exists()
     assert steps[1:] == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_voices_follow_each_other_without_a_pause() -> None:
+    class Padded(Voice):
+        def speak(self, text: str, voice: str, language: str) -> Speech:
+            silence = np.zeros(24_000, np.float32)
+            return Speech(np.concatenate([silence, super().speak(text, voice, language).samples, silence]), 24_000)
+
+    mixed, plain = spoken("听Swift", "zh"), spoken("你好", "zh")
+    say(Padded(), mixed, plain)
+    # 10 + 50 samples said, and at most 40 ms (960 samples) of silence before and after each.
+    assert soundfile.info(mixed.path).frames == 60 + 4 * 960
+    assert soundfile.info(plain.path).frames == 20 + 2 * 24_000
