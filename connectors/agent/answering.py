@@ -185,7 +185,7 @@ class Answering:
         size = (step.samples, len(step.frame), self._wire.buffered_bytes())
         self._truth(("write", self._session, plan.response, step.kind, before_ns, after_ns, *size))
         if step.kind == "audio":
-            self._heard.said(plan.response, step.samples, before_ns)
+            self._heard.said(plan.response, step.samples, samples_to_ns(step.samples, plan.rate_hz), before_ns)
             self._sent(plan, step.samples, after_ns)
 
     def _sent(self, plan: Plan, samples: int, t_ns: int) -> None:

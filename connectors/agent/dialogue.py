@@ -158,7 +158,7 @@ class Dialogue:
         voiced_to = self._endpointer.voiced_to
         if voiced_to is not None:
             self._manners.speech_goes_on(voiced_to, self._received, self._rate_hz)
-            if self._nod_at is not None and self._received >= self._nod_at:
+            if self._nod_at is not None and voiced_to >= self._nod_at:
                 self._nod(self._nod_at)
 
     def _new_endpointer(self, first: int) -> Endpointer:

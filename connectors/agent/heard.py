@@ -58,14 +58,14 @@ class Heard:
         """An answer that has no packet yet."""
         self._sounding[plan.response] = _Sounding(plan, [])
 
-    def said(self, response: str, samples: int, at_ns: int) -> None:
-        """A packet of an answer was written at `at_ns`."""
-        sounding = self._sounding.get(response)
-        if sounding is None or samples == 0:
-            return
+    def said(self, response: str, samples: int, length_ns: int, at_ns: int) -> None:
+        """A packet was written at `at_ns`: `samples` of an answer and, where audio never stops, silence after them or
+        alone."""
         start_ns = max(self._end_ns, at_ns)
-        sounding.packets.append(_Packet(start_ns, sounding.sent, sounding.sent + samples))
-        self._end_ns = start_ns + samples_to_ns(samples, sounding.plan.rate_hz)
+        self._end_ns = start_ns + length_ns
+        sounding = self._sounding.get(response)
+        if sounding is not None and samples > 0:
+            sounding.packets.append(_Packet(start_ns, sounding.sent, sounding.sent + samples))
 
     def samples_at(self, response: str, t_ns: int) -> int:
         """How many samples of this answer, if it is not over, have been heard by `t_ns`."""

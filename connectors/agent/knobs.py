@@ -46,7 +46,7 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     greet_ms: int | None = None
     """Speak first: begin an answer to nothing this long after the session stands, unless the user has begun."""
     backchannel_after_ms: int | None = None
-    """Say "mm-hm" this long after the user began to speak, if he still does."""
+    """Say "mm-hm" this long after the user began to speak; if he pauses then, when he goes on."""
     backchannel_every_ms: int | None = None
     """And again each time this long after the last one; None: once."""
 
@@ -147,7 +147,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "polite": {"min_interruption_ms": 800},
     "resuming": {"min_interruption_ms": 800, "resume_ms": 500},
     "eager": {"pause_answer": True, "think_ms": 100, "stop_delay_ms": 1000},
-    "chatty": {"backchannel_after_ms": 800, "backchannel_every_ms": 1600},
+    "chatty": {"backchannel_after_ms": 800, "backchannel_every_ms": 2000},
     "greeter": {"greet_ms": 500},
 }
 """What each `policy` sets."""

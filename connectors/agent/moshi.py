@@ -14,6 +14,7 @@ from connectors.agent.wire import AgentWire
 from connectors.codecs.moshi import UNIT_MS
 from connectors.codecs.moshi_server import MoshiEvents, MoshiServerSession
 from connectors.codecs.server import ServerSession
+from harness.core.audio import samples_to_ns
 
 
 def moshi(number: int, request: Request, knobs: Knobs) -> MoshiServerSession:
@@ -44,4 +45,5 @@ def moshi_mouth(number: int, session: ServerSession, wire: AgentWire, shared: Sh
         record=shared.truth.add,
         clocked=True,
         head_start=1,
+        lookahead_ns=samples_to_ns(events.lookahead_samples, events.mouth_rate_hz),
     )

@@ -12,7 +12,7 @@ from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, ms_to_samples, 
 Emit = Callable[[bytes], tuple[int, int, int]]
 """Sends one packet of PCM16 and tells the instants just before and after, and the bytes on the wire."""
 OnState = Callable[[Literal["started", "stopped"], str], None]
-OnSaid = Callable[[str, int, int], None]
+OnSaid = Callable[[str, int, int, int], None]
 LATEST_TICKS = 5
 """A mouth that is more ticks than this behind (the machine stood still) goes on from now."""
 
@@ -21,9 +21,11 @@ class Mouth:
     """Says what it is given, in order, packet by packet, of session number `session`.
 
     rate_hz, packet_ms: of every packet. record: takes the truth log's `write` records, for packets with samples of an
-    answer. on_state: told when a response begins and ends to sound; on_said: of each packet of one, its samples and
-    when it left. clocked: no ticks of its own, a packet leaves for
-    every packet's length of input that it is told of (`heard`); the first `head_start` of those bring none.
+    answer. on_state: told when a response begins and ends to sound; on_said: of every packet, whose it is (empty:
+    silence), the samples of the answer, how long a listener is busy with it (ns), and when its sound left. clocked: no
+    ticks of its own, a packet leaves for every packet's length of input that it is told of (`heard`); the first
+    `head_start` of those bring none. lookahead_ns: of the encoder, by which sound lies behind in the packets.
+    catches_up: listeners leave out silence when they are behind, as WebRTC's do.
     """
 
     def __init__(
@@ -37,10 +39,12 @@ class Mouth:
         record: Callable[[tuple[Any, ...]], None],
         clocked: bool = False,
         head_start: int = 0,
+        lookahead_ns: int = 0,
+        catches_up: bool = False,
     ) -> None:
         self.rate_hz = rate_hz
         self.on_state: OnState = lambda state, response: None
-        self.on_said: OnSaid = lambda response, samples, at_ns: None
+        self.on_said: OnSaid = lambda response, samples, length_ns, at_ns: None
         self._session = session
         self._emit = emit
         self._now_ns = now_ns
@@ -55,6 +59,8 @@ class Mouth:
         self._timer: asyncio.TimerHandle | None = None
         self._running = False
         self._clocked = clocked
+        self._lookahead_ns = lookahead_ns
+        self._catches_up = catches_up
         self._heard_ns = -head_start * self._period_ns
 
     def at_rate(self, rate_hz: int) -> None:
@@ -118,11 +124,12 @@ class Mouth:
             self._sounding = response
             self.on_state("started", response)
         before_ns, after_ns, size = self._emit(said.ljust(self._packet_bytes, b"\0"))
+        samples = len(said) // PCM16_BYTES
+        busy_ns = 0 if self._catches_up and not said else self._period_ns
+        self.on_said(response, samples, busy_ns, before_ns + self._lookahead_ns)
         if said:
-            samples = len(said) // PCM16_BYTES
             self._said = (response, self.said_samples(response) + samples)
             self._record(("write", self._session, response, "audio", before_ns, after_ns, samples, size, 0))
-            self.on_said(response, samples, before_ns)
         if self._sounding and self._sounding == self._finished and not self._queue:
             ended, self._sounding = self._sounding, ""
             self.on_state("stopped", ended)

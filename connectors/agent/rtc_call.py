@@ -98,6 +98,11 @@ class RtcCall:
             at_once(self._sender.transport._send_rtp(data))
         return before_ns, self._now_ns(), len(data)
 
+    @property
+    def lookahead_samples(self) -> int:
+        """How far sound lies behind in the packets, at 48 kHz."""
+        return self._encoder.lookahead_samples
+
     def write(self, text: bytes) -> tuple[int, int]:
         """Send one text message over the data channel."""
         before_ns = self._now_ns()

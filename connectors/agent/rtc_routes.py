@@ -17,6 +17,7 @@ from connectors.codecs.openai_requests import SessionUpdate
 from connectors.codecs.opus import PACKET_MS, RATE_HZ
 from connectors.codecs.rtvi_server import RtviServer
 from connectors.codecs.server import ServerSession
+from harness.core.audio import samples_to_ns
 
 if TYPE_CHECKING:
     from connectors.agent.server import Agent
@@ -128,7 +129,16 @@ async def _take_call(agent: Agent, number: int, server: ServerSession, sdp: str,
         return _problem(429, "session_limit_reached", "All sessions are in use.")
     call = RtcCall(agent.clock)
     wire = RtcWire(call)
-    wire.mouth = Mouth(number, call.speak, rate_hz=RATE_HZ, packet_ms=PACKET_MS, now_ns=now_ns, record=shared.truth.add)
+    wire.mouth = Mouth(
+        number,
+        call.speak,
+        rate_hz=RATE_HZ,
+        packet_ms=PACKET_MS,
+        now_ns=now_ns,
+        record=truth,
+        lookahead_ns=samples_to_ns(call.lookahead_samples, RATE_HZ),
+        catches_up=True,
+    )
     dialogue = Dialogue(number, server, wire, shared)
     call.on_open, call.on_audio, call.on_message = dialogue.open, dialogue.hear, dialogue.receive
     present = agent.present()

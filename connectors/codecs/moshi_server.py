@@ -30,6 +30,11 @@ class MoshiEvents(ServerEvents):
         self._pieces: dict[str, deque[str]] = {}
         self.sounding = ""
 
+    @property
+    def lookahead_samples(self) -> int:
+        """How far sound lies behind in the frames, at the mouth's rate."""
+        return self._encoder.lookahead_samples
+
     def frame(self, payload: bytes) -> bytes:
         return Frame(Opcode.BINARY, payload).serialize(mask=False)
 

@@ -16,6 +16,9 @@ WINDOW_MS = 10
 HOP_MS = 1
 REACH_MS = 100
 """How far beyond a detector's boundary speech is looked for."""
+RUN_ON_MS = 250
+"""How far back speech that is loud at the very end of that reach may run on: of a hummed "mm-hm" behind a codec Silero
+misses the first 128 ms."""
 FLOOR_DB = -50.0
 BELOW_LOUDEST_DB = 35.0
 
@@ -27,10 +30,13 @@ class Edges(NamedTuple):
     end: int
 
 
-def speech_edges(signal: Int16, rate_hz: int, low: int, high: int, *, loudest: float = 0.0) -> Edges | None:
+def speech_edges(
+    signal: Int16, rate_hz: int, low: int, high: int, *, loudest: float = 0.0, back: int | None = None
+) -> Edges | None:
     """The edges of what is loud in samples [low, high) of `signal`, int16 of shape (n,); None where nothing is.
 
-    loudest: mean square of the loudest window of the speech, where that lies outside [low, high)."""
+    loudest: mean square of the loudest window of the speech, where that lies outside [low, high). back: what is loud at
+    `low` begins earlier, where it is loud without a gap, but not before sample `back`."""
     window, hop = ms_to_samples(WINDOW_MS, rate_hz), max(1, ms_to_samples(HOP_MS, rate_hz))
     low = -(-max(low, 0) // hop) * hop
     power = window_power(signal[low:high], window, hop, remove_mean=True)
@@ -40,7 +46,13 @@ def speech_edges(signal: Int16, rate_hz: int, low: int, high: int, *, loudest: f
     loud = np.flatnonzero(power >= bound)
     if len(loud) == 0:
         return None
-    return Edges(low + int(loud[0]) * hop, low + int(loud[-1]) * hop + window)
+    start, end = low + int(loud[0]) * hop, low + int(loud[-1]) * hop + window
+    if start == low and back is not None and back < low:
+        back = -(-max(back, 0) // hop) * hop
+        before = window_power(signal[back : low - hop + window], window, hop, remove_mean=True)
+        quiet = np.flatnonzero(before < bound)
+        start = back + (int(quiet[-1]) + 1 if len(quiet) else 0) * hop
+    return Edges(start, end)
 
 
 def loudest_window(samples: Int16, rate_hz: int) -> float:

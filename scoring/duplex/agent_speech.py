@@ -4,9 +4,10 @@ Heard sound comes in islands, parted by at least 500 ms of digital silence; each
 is not zero, so that neither another time nor more silence around it changes a span. In an island:
 
 - Silero's spans (its threshold, 64 ms of speech to begin, 100 ms of silence to end).
-- start = first 10 ms window (hop 1 ms, own mean removed) from 100 ms before the span's start on that is loud; end = end
-  of the last loud window up to 100 ms after its end. Loud: at or above max(-50 dBFS, loudest window of the span
-  - 35 dB), the rule of the clips' annotator. Neither reaches beyond the middle of the silence between two spans.
+- start = first 10 ms window (hop 1 ms, own mean removed) from 100 ms before the span's start on that is loud, and if
+  that is the very first one, the first of those that are loud without a gap before it, up to 250 ms before the span;
+  end = end of the last loud window up to 100 ms after its end. Loud: at or above max(-50 dBFS, loudest window of the
+  span - 35 dB), the rule of the clips' annotator. Neither reaches beyond the middle of the silence between two spans.
 - A span without a loud window is no speech. A boundary that lies in a packet known to be silent (no window of it at or
   above -50 dBFS), or where playout had run dry, moves to the nearest sounding packet inside the span: a window that
   reaches into a silent packet by its edge, or a network that runs ahead, is no sound.
@@ -31,7 +32,7 @@ from harness.core.audio import (
     samples_to_ns,
 )
 from harness.core.playout import Played
-from harness.core.speech_edges import REACH_MS, is_silent, speech_edges
+from harness.core.speech_edges import REACH_MS, RUN_ON_MS, is_silent, speech_edges
 from harness.engines.resample import resample
 from harness.engines.vad import THRESHOLD, speech_spans
 from scoring.duplex.spans import Span, merge
@@ -118,7 +119,8 @@ def _island_spans(island: _Island, rate_hz: int, threshold: float) -> list[Span]
     found: list[Span] = []
     for index, span in enumerate(neural):
         low, high = max(bounds[index], span.start - reach), min(bounds[index + 1], span.end + reach)
-        refined = speech_edges(signal, rate_hz, low, high)
+        back = max(bounds[index], span.start - ms_to_samples(RUN_ON_MS, rate_hz))
+        refined = speech_edges(signal, rate_hz, low, high, back=back)
         inside = _inside(sounding, refined) if refined else None
         if inside is not None:
             start_ns = island.start_ns + samples_to_ns(inside[0], rate_hz)

@@ -12,7 +12,7 @@ from harness.core.events import ScenarioEvent
 from harness.core.run_directory import RunDirectory
 from harness.core.scorer import Scored
 from harness.core.session.reader import Session
-from harness.core.speech_edges import BELOW_LOUDEST_DB, FLOOR_DB, REACH_MS, WINDOW_MS
+from harness.core.speech_edges import BELOW_LOUDEST_DB, FLOOR_DB, REACH_MS, RUN_ON_MS, WINDOW_MS
 from harness.engines.vad import THRESHOLD
 from scoring.duplex.floor import Floor, Parameters
 from scoring.duplex.hearing import HOLD_NS, STUMBLE_NS, hear
@@ -89,6 +89,7 @@ class DuplexScorer:
                 "energy_below_loudest_db": BELOW_LOUDEST_DB,
                 "energy_window_ms": WINDOW_MS,
                 "energy_reach_ms": REACH_MS,
+                "energy_run_on_ms": RUN_ON_MS,
             },
             "metric_versions": {metric.name: metric.version for metric in METRICS},
         }

@@ -43,3 +43,15 @@ def test_silence_is_below_50_dbfs_in_every_window_and_an_offset_is_no_sound():
     assert is_silent(np.zeros(0, np.int16), RATE)
     assert loudest_window(square(16, 3277), RATE) == pytest.approx(0.01, rel=1e-3)
     assert loudest_window(np.zeros(0, np.int16), RATE) == 0.0
+
+
+def test_what_is_loud_at_the_edge_of_the_reach_begins_earlier():
+    # Sound from 800 on, looked for from 1200 on.
+    assert speech_edges(SIGNAL, RATE, 1200, len(SIGNAL)) == Edges(1200, 2472)
+    assert speech_edges(SIGNAL, RATE, 1200, len(SIGNAL), back=0) == Edges(728, 2472)
+    assert speech_edges(SIGNAL, RATE, 1200, len(SIGNAL), back=1004) == Edges(1008, 2472)
+    # 20 ms of silence in between: what lies before them is something else.
+    parted = np.concatenate([SIGNAL[:1000], np.zeros(160, np.int16), SIGNAL[1160:]])
+    assert speech_edges(parted, RATE, 1200, len(SIGNAL), back=0) == Edges(1160 - 72, 2472)
+    # Nothing is loud at the edge itself.
+    assert speech_edges(SIGNAL, RATE, 400, len(SIGNAL), back=0) == Edges(728, 2472)
