@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import gc
 import json
 import os
+import signal
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -64,6 +66,12 @@ def pytest_make_collect_report(collector):
     return report
 
 
+def pytest_collection_finish() -> None:
+    """The suite itself is a large heap, and each measured session collects: it must not be walked every time."""
+    gc.collect()
+    gc.freeze()
+
+
 # --- several workers (`pytest --numprocesses N`) ----------------------------------------------------------------
 
 
@@ -96,6 +104,8 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background: what we start would ignore it too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if (told := getattr(config, "workerinput", None)) is not None:
         config.stash[ROOM] = Room(Path(told["room"]))
     elif config.getoption("numprocesses", None):

@@ -26,7 +26,8 @@ class CollectionHold:
     """Re-entrant hold on the garbage collector, counted over concurrent sessions; `hold` is the process's one.
 
     First in: collect, freeze what lives, switch off. Last out: switch on again, unfreeze and collect, as nothing is
-    being measured then. Reference counting goes on all the while; only cycles wait.
+    being measured then. Reference counting goes on all the while; only cycles wait. A program that has frozen its heap
+    by itself keeps it so.
     """
 
     def __init__(self) -> None:
@@ -34,12 +35,15 @@ class CollectionHold:
         self.held_since_collection = 0
         """Stretches ended since the last collection: their cyclic garbage is still there."""
         self._was_enabled = True
+        self._froze = False
 
     def __enter__(self) -> Self:
         if self.depth == 0:
             self._was_enabled = gc.isenabled()
             gc.collect()
-            gc.freeze()
+            self._froze = not gc.get_freeze_count()
+            if self._froze:
+                gc.freeze()
             gc.disable()
         self.depth += 1
         return self
@@ -50,7 +54,8 @@ class CollectionHold:
         self.depth -= 1
         self.held_since_collection += 1
         if self.depth == 0:
-            gc.unfreeze()
+            if self._froze:
+                gc.unfreeze()
             if self._was_enabled:
                 gc.enable()
             gc.collect()

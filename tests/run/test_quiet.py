@@ -15,9 +15,12 @@ pytestmark = pytest.mark.unit
 
 @pytest.fixture(autouse=True)
 def collector():
-    yield
+    """Begin with nothing frozen; the suite's own heap is frozen again afterwards (`tests/conftest.py`)."""
     gc.unfreeze()
+    yield
     gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 class Knot:
@@ -47,6 +50,17 @@ def test_hold_leaves_a_collector_off_that_was_off():
     with CollectionHold():
         pass
     assert not gc.isenabled()
+
+
+def test_hold_leaves_frozen_what_was_frozen_before():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with CollectionHold():
+        knot = weakref.ref(Knot())
+        assert gc.get_freeze_count() == frozen
+    assert gc.get_freeze_count() == frozen
+    assert knot() is None
+    assert gc.isenabled()
 
 
 def test_hold_survives_an_error():
