@@ -68,6 +68,7 @@ class AgentEar:
         self.unheard = 0
         """Packets that the process which hears had no time for."""
         self._number = desk.open(self)
+        desk.send(Flush(self._number, self._epoch))  # a listener that is ready before the first sound
 
     def take(self, event: Event) -> None:
         """An event of the session, in order of arrival; returns at once."""

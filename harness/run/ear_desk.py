@@ -7,6 +7,8 @@ up loses sound, which is counted. One that dies leaves the ears it had deaf; the
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import suppress
 from itertools import count
 from typing import Protocol
 
@@ -17,6 +19,8 @@ from harness.run.pacer import Pacer
 
 BEHIND_NS = 500 * NS_PER_MS
 """A process that is so far behind is too late for cues, and that is told."""
+NICENESS = -10
+"""Of a process that hears for a measuring loop with a priority."""
 STARTS = 3
 """How many processes a run uses up before it goes on without."""
 
@@ -36,10 +40,13 @@ class Hearing(Protocol):
 
 
 class EarDesk:
-    """Made inside the loop that measures; `start` before an ear opens, `end` when all is over."""
+    """Made inside the loop that measures; `start` before an ear opens, `end` when all is over.
 
-    def __init__(self, pacer: Pacer, limit_bytes: int = LIMIT_BYTES) -> None:
+    urgent: the loop that measures has a priority, and the process gets one below it."""
+
+    def __init__(self, pacer: Pacer, *, urgent: bool = False, limit_bytes: int = LIMIT_BYTES) -> None:
         self._pacer = pacer
+        self._urgent = urgent
         self._limit = limit_bytes
         self._numbers = count()
         self._ears: dict[int, Hearing] = {}
@@ -67,6 +74,9 @@ class EarDesk:
             self._starts += 1
             self._link = EarLink(self._pacer, self._told, self._lost, self._limit)
             await self._link.open()
+            if self._urgent and self._link.pid is not None and hasattr(os, "setpriority"):
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, self._link.pid, NICENESS)
 
     def open(self, ear: Hearing) -> int:
         """A number for the messages of `ear`, which is told at once if nobody hears."""

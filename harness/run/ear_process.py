@@ -2,9 +2,8 @@
 
 Started by `harness.run.ear_desk` as `python -m harness.run.ear_process`; messages come on standard input, answers go to
 standard output. Of all that there is to hear, the 32 ms that are played first come first: a burst, which is heard by
-the listener over seconds, holds up no other session. Ignores
-Ctrl-C (the measuring process decides) and ends at the end of its input. Its priority is the usual one: what it finds is
-needed within a tenth of a second.
+its listener over seconds, holds up no other session. Ignores Ctrl-C (the measuring process decides) and ends at the
+end of its input.
 """
 
 from __future__ import annotations

@@ -12,12 +12,10 @@ from harness.core.audio import Int16, pcm16_to_int16, samples_to_ns
 from harness.core.speech_edges import is_silent
 from harness.engines.vad import StreamingVad
 from harness.run.ear_channel import Conclude, Concluded, Flush, FromEar, Sound, Started, Stopped
-from harness.run.speech_finder import Boundary, SpeechFinder
+from harness.run.speech_finder import PRIME_FRAMES, Boundary, SpeechFinder
 
 BLOCK_MS = 32
 """What is heard in one turn: a frame of the network, about 0.6 ms of a core."""
-PRIME_FRAMES = 16
-"""Silence before speech: Silero starts cold and finds speech that begins with its stream late."""
 
 
 class _Todo(NamedTuple):

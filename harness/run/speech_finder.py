@@ -3,7 +3,8 @@
 Silero finds speech (a start is known 64 ms of audio after it, a stop 100 ms, both on a grid of 32 ms); energy says
 where it begins and ends, as for a finished recording (`harness.core.speech_edges`). A boundary that would lie in a
 pause, or in a packet that is known to be silent, moves to the sound next to it. In the first half second of speech its
-loudest window may still rise and with it the bound of what is loud: then the start is told again.
+loudest window may still rise and with it the bound of what is loud: then the start is told again. Of a long silence
+the network hears half a second: it would learn nothing more.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from harness.core.audio import NS_PER_S, Int16, ms_to_samples
-from harness.core.speech_edges import HOP_MS, REACH_MS, WINDOW_MS, loudest_window, speech_edges
+from harness.core.speech_edges import HOP_MS, REACH_MS, RUN_ON_MS, WINDOW_MS, loudest_window, speech_edges
 from harness.engines.resample import StreamResampler
 from harness.engines.vad import FRAME_SAMPLES, VAD_RATE_HZ, StreamingVad, VadEvent
 
+PRIME_FRAMES = 16
+"""Silence before speech: Silero starts cold and finds speech that begins with its stream late."""
 SETTLED = ms_to_samples(500, VAD_RATE_HZ)
 """So much speech settles where it began."""
 KEPT = ms_to_samples(1_500, VAD_RATE_HZ)
 """How far back boundaries are looked for: more than `SETTLED` and the detector's own delay."""
+QUIET_S = PRIME_FRAMES * FRAME_SAMPLES / VAD_RATE_HZ
+"""So much silence between two stretches of speech is heard; the rest takes no time."""
 REACH = ms_to_samples(REACH_MS, VAD_RATE_HZ)
+RUN_ON = ms_to_samples(RUN_ON_MS, VAD_RATE_HZ)
 WINDOW = ms_to_samples(WINDOW_MS, VAD_RATE_HZ)
 HOP = ms_to_samples(HOP_MS, VAD_RATE_HZ)
 
@@ -52,6 +58,7 @@ class SpeechFinder:
         self._base = 0  # sample of the network's stream at which the resampler's begins
         self._taken = 0  # samples that the resampler has taken
         self._fed = 0
+        self._quiet_s = 0.0
         self._recent = np.zeros(0, dtype=np.int16)
         self._pieces: list[_Piece] = []
         self._from = self._until = 0  # the network's start of this speech, and its end of the one before
@@ -59,11 +66,18 @@ class SpeechFinder:
         self._start_ns: int | None = None
 
     def prime(self) -> None:
-        """A frame of silence before anything is heard."""
+        """A frame of silence before anything is heard; `PRIME_FRAMES` of them make the network ready."""
+        self._quiet_s += FRAME_SAMPLES / VAD_RATE_HZ
         self._push(np.zeros(FRAME_SAMPLES, dtype=np.int16))
 
     def hear(self, samples: Int16, rate_hz: int, start_ns: int | None) -> list[Boundary]:
         """The next samples, int16 of shape (n,). start_ns: when the first is heard; None: a pause, a silent packet."""
+        if start_ns is not None:
+            self._quiet_s = 0.0
+        elif self._quiet_s >= QUIET_S and not self._vad.speaking:
+            return []
+        else:
+            self._quiet_s += len(samples) / rate_hz
         if self._resampler is None or self._resampler.rate_in_hz != rate_hz:
             self._resampler = StreamResampler(rate_hz, VAD_RATE_HZ)
             self._base, self._taken = self._fed, 0
@@ -111,8 +125,10 @@ class SpeechFinder:
     def _start(self) -> list[Boundary]:
         """Where the speech that is going on began, if that is news."""
         begin = self._fed - len(self._recent)
-        low = max(self._from - REACH, (self._until + self._from) // 2, begin)
-        edges = speech_edges(self._recent, VAD_RATE_HZ, low - begin, self._fed - begin, loudest=self._loudest)
+        bound = max((self._until + self._from) // 2, begin)
+        low, back = max(self._from - REACH, bound) - begin, max(self._from - RUN_ON, bound) - begin
+        high = self._fed - begin
+        edges = speech_edges(self._recent, VAD_RATE_HZ, low, high, loudest=self._loudest, back=back)
         if edges is None:
             return []
         at = bisect_right(self._pieces, begin + edges.start, key=lambda each: each.end)

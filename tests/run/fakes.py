@@ -11,7 +11,7 @@ from harness.core.commands import AppendAudio, CreateResponse
 from harness.core.errors import ConnectorError
 from harness.core.events import AudioReceived, ConnectionPhase, InputCommitted, ResponseDone, ResponseStarted
 from harness.core.profile import Profile
-from harness.run.ear_channel import Flush, Forget
+from harness.run.ear_channel import Forget
 from harness.run.listener import Listener
 
 
@@ -142,7 +142,7 @@ class InlineDesk:
             return
         listener = self.listeners[message.number]
         listener.take(len(self.sent), message)
-        while listener.busy and not isinstance(message, Flush):
+        while listener.busy:
             for told in listener.hear():
                 self.ears[message.number].told(told)
 

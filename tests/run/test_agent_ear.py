@@ -173,6 +173,24 @@ def test_speech_after_a_pause_in_a_response_is_the_same_speech(clip) -> None:
     assert abs(told.calls[1][1] - T0 - later) <= 10 * NS_PER_MS
 
 
+def test_of_a_long_silence_half_a_second_is_heard_and_instants_stay_true(clip) -> None:
+    """A minute of silence between two sentences of a continuous peer, in packets of 20 ms."""
+    frames: list[int] = []
+    told, desk = Told(), InlineDesk()
+    ear = ear_of(told, desk=desk, continuous=True)
+    push = desk.listeners[0]._vad.push
+    desk.listeners[0]._vad.push = lambda samples: frames.extend([0] * len(found := push(samples))) or found
+    sound = np.concatenate([clip.samples, np.zeros(60 * RATE, np.int16), clip.samples, np.zeros(RATE // 2, np.int16)])
+    for at in range(0, len(sound), 480):
+        ear.take(packet(sound[at : at + 480], T0 + samples_to_ns(at, RATE), ""))
+    assert told.kinds == ["start", "stop", "start", "stop"]
+    for call, at in zip(told.calls, (clip.speech_start, clip.speech_end) * 2, strict=True):
+        later = (60 * RATE + len(clip.samples)) * (call is told.calls[2] or call is told.calls[3])
+        assert abs(call[1] - T0 - samples_to_ns(at + later, RATE)) <= 10 * NS_PER_MS
+    heard_s = 2 * len(clip.samples) / RATE + 4 * 0.5
+    assert len(frames) * 0.032 <= heard_s
+
+
 def test_the_next_response_does_not_complete_the_one_before(clip) -> None:
     """A reply of the process that comes late is judged by the response that its sound belongs to."""
     told, desk = Told(), InlineDesk(silent=True)
