@@ -141,6 +141,7 @@ def test_answers_rotate() -> None:
     assert asyncio.run(turns()) == first
 
 
+@pytest.mark.exact
 def test_speech_interrupts_the_answer() -> None:
     async def turn() -> None:
         async with talk_with(answer_s=20, text="none", **PACED) as talk:

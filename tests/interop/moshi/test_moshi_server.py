@@ -26,7 +26,7 @@ from tests.interop.environments import environment
 from tests.interop.processes import free_port, serving
 from tests.run.fakes import ToneQuery
 
-pytestmark = [pytest.mark.interop, pytest.mark.loopback]
+pytestmark = [pytest.mark.interop, pytest.mark.loopback, pytest.mark.exact]
 UNIT_SAMPLES = 1920
 HANDLED = re.compile(r"frame handled in ([0-9.]+)ms")
 """What the server says of each step."""
