@@ -117,6 +117,7 @@ class Director:
         self._ahead = ahead_samples
         self._over_ns = over_ms * NS_PER_MS
         self._writes = False
+        self._behind_ns = 0
         self._waiting = list(script.events)
         self._placed: dict[str, Placement] = {}
         self._agent: list[_Speech] = []
@@ -165,8 +166,10 @@ class Director:
 
     # --- what the user does -------------------------------------------------------------------------------------
 
-    def advance(self, now_ns: int, position: int) -> list[Placement]:
-        """The events to put now. position: the first sample of the stream that can still be changed."""
+    def advance(self, now_ns: int, position: int, *, behind_ns: int = 0) -> list[Placement]:
+        """The events to put now. position: the first sample of the stream that can still be changed. behind_ns: how
+        far whoever feeds it may be behind: a silence has to be so much older to count."""
+        self._behind_ns = behind_ns
         placed: list[Placement] = []
         again = True
         while again:  # what has just been placed may be the anchor of what begins with it
@@ -261,7 +264,7 @@ class Director:
             return None
         if ends.final:
             return _End(ends.end_ns, ends.final)
-        if now_ns < max(ends.end_ns, ends.wrote_ns) + self._over_ns:
+        if now_ns < max(ends.end_ns, ends.wrote_ns) + self._over_ns + self._behind_ns:
             return None
         return _End(ends.end_ns, "silence_and_text" if self._writes else "silence")
 

@@ -47,8 +47,9 @@ class Directing(Protocol):
 
     def agent_flushed(self, heard_ns: int) -> None: ...
 
-    def advance(self, now_ns: int, position: int) -> Sequence[Placed]:
-        """The events to put now; `position` is the first sample that can still be changed."""
+    def advance(self, now_ns: int, position: int, *, behind_ns: int = 0) -> Sequence[Placed]:
+        """The events to put now; `position` is the first sample that can still be changed. behind_ns: how far the one
+        who tells of the agent may be behind."""
         ...
 
     def over(self, now_ns: int) -> bool: ...

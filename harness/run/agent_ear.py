@@ -28,6 +28,8 @@ HOLD_NS = 2_000 * NS_PER_MS
 """A pause inside a response that is not complete is no end below this (the sentences of an answer lie that far apart);
 nor is a stall in one below `STALL_NS`."""
 STALL_NS = 3_000 * NS_PER_MS
+JUDGED_NS = 200 * NS_PER_MS
+"""So long after it is heard, speech is known to be speech."""
 ANNOUNCED_NS = 500 * NS_PER_MS
 """A continuous peer's word that it has ended counts for the speech that ends within this after it: what is on its way
 still sounds, and a word that comes much earlier than the end is about something else than sound."""
@@ -54,6 +56,7 @@ class AgentEar:
         self._dry = True
         self._open = False
         self._end_ns = 0
+        self._resumed_ns = 0  # when it was heard again after the last stall
         self._closed: set[str] = set()
         self._part = False  # of a response that is not complete
         self._speaking = False
@@ -95,7 +98,7 @@ class AgentEar:
         dry_ns = STALL_NS if self._part else RUN_DRY_NS
         if self._open and now_ns >= self._end_ns + dry_ns:
             self._conclude(final=False)
-        elif self._pause_ns is not None and now_ns >= self._pause_ns + HOLD_NS:
+        elif self._pause_ns is not None and self._held(now_ns, self._pause_ns):
             self._director.agent_stopped(self._pause_ns)
             self._pause_ns = None
 
@@ -118,12 +121,20 @@ class AgentEar:
     def close(self) -> None:
         self._desk.close(self._number)
 
+    def _held(self, now_ns: int, pause_ns: int) -> bool:
+        """Whether a pause has become an end: in what the peer sent it lasts so long (the stall in it apart), and
+        nothing that might end it is still to be judged."""
+        if self._desk.behind_ns() > JUDGED_NS:
+            return False
+        return now_ns >= max(pause_ns, self._resumed_ns) + HOLD_NS + JUDGED_NS
+
     def _packet(self, event: AudioReceived) -> None:
         start_ns = event.t_ns if self._dry else max(self._end_ns, event.t_ns)
         if self._open and start_ns > self._end_ns:
             pause_ns = min(start_ns - self._end_ns, RUN_DRY_NS)
             samples = pause_ns * event.rate_hz // NS_PER_S
             self._desk.send(Sound(self._number, self._epoch, event.rate_hz, samples, None, self._part))
+            self._resumed_ns = start_ns
         self._dry, self._open = False, True
         self._part = self._turns and bool(event.response)
         self._end_ns = start_ns + samples_to_ns(event.samples, event.rate_hz)

@@ -115,7 +115,8 @@ class ScenarioRunner(SessionRunner):
             self._early.clear()
         if self._ear is not None:
             self._ear.listen(now_ns)
-        for placed in self._director.advance(now_ns, microphone.position):
+        behind_ns = self._rig.ears.behind_ns() if self._hears else 0
+        for placed in self._director.advance(now_ns, microphone.position, behind_ns=behind_ns):
             microphone.say(placed.samples, at=placed.clip_sample)
             self._last_sample = max(self._last_sample, placed.speech_end)
             self._sink(placed.record(now_ns, category=self._play.category, tags=self._play.tags))

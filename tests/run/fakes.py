@@ -124,6 +124,7 @@ class InlineDesk:
 
     def __init__(self, *, silent: bool = False) -> None:
         self.silent = silent
+        self.behind = 0
         self.sent: list[object] = []
         self.ears: list[object] = []
         self.listeners: list[Listener] = []
@@ -150,4 +151,4 @@ class InlineDesk:
         self.sent.append(Forget(number))
 
     def behind_ns(self) -> int:
-        return 0
+        return self.behind

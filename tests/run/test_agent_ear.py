@@ -9,7 +9,7 @@ from harness.core.audio import NS_PER_MS, int16_to_pcm16, samples_to_ns
 from harness.core.events import AudioReceived, PlaybackState, ResponseDone, TextReceived, UserSpeechStarted
 from harness.core.playout import Packet, play
 from harness.core.profile import Profile
-from harness.run.agent_ear import ANNOUNCED_NS, HOLD_NS, RUN_DRY_NS, STALL_NS, AgentEar
+from harness.run.agent_ear import ANNOUNCED_NS, HOLD_NS, JUDGED_NS, RUN_DRY_NS, STALL_NS, AgentEar
 from harness.run.ear_channel import Started, Stopped
 from harness.run.voice_heard import VoiceHeard
 from scenarios.pack import load_pack
@@ -147,16 +147,33 @@ def test_a_stall_in_a_response_is_no_end_but_one_of_a_continuous_peer_is(clip) -
 
 def test_a_pause_that_a_peer_sends_inside_a_response_is_an_end_only_after_two_seconds(clip) -> None:
     sound = np.concatenate([clip.samples, np.zeros(RATE // 2, np.int16)])
-    told = Told()
-    ear = ear_of(told)
+    told, desk = Told(), InlineDesk()
+    ear = ear_of(told, desk=desk)
     ear.take(packet(sound, T0))
     assert told.kinds == ["start"]
     stop_ns = T0 + samples_to_ns(clip.speech_end, RATE)
     ear.listen(stop_ns + HOLD_NS - 50 * NS_PER_MS)
     assert told.kinds == ["start"]
-    ear.listen(stop_ns + HOLD_NS + 50 * NS_PER_MS)
+    desk.behind = JUDGED_NS + 1  # what ends the pause may have come and not been heard
+    ear.listen(stop_ns + HOLD_NS + 2 * JUDGED_NS)
+    assert told.kinds == ["start"]
+    desk.behind = JUDGED_NS
+    ear.listen(stop_ns + HOLD_NS + 2 * JUDGED_NS)
     assert told.kinds == ["start", "stop"]
     assert abs(told.calls[1][1] - stop_ns) <= 10 * NS_PER_MS
+
+
+def test_a_stall_does_not_lengthen_a_pause(clip) -> None:
+    """Silent for the last 1.5 s before a stall of 2.5 s: after it, a pause of 1.5 s, as it was sent."""
+    sound = np.concatenate([clip.samples, np.zeros(RATE * 3 // 2 - (len(clip.samples) - clip.speech_end), np.int16)])
+    told = Told()
+    ear = ear_of(told)
+    ear.take(packet(sound, T0))
+    resumed_ns = T0 + samples_to_ns(len(sound), RATE) + 2_500 * NS_PER_MS
+    ear.listen(T0 + samples_to_ns(clip.speech_end, RATE) + HOLD_NS - NS_PER_MS)
+    ear.take(packet(clip.samples, resumed_ns))
+    ear.listen(resumed_ns + JUDGED_NS)
+    assert told.kinds == ["start"]
 
 
 def test_speech_after_a_pause_in_a_response_is_the_same_speech(clip) -> None:

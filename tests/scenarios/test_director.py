@@ -214,6 +214,17 @@ def test_the_silence_that_ends_a_turn_is_a_parameter_and_the_rule_is_told():
     assert barge_in.placed["e2"].rule == "speech"
 
 
+def test_a_silence_counts_only_as_far_as_the_agent_was_listened_to():
+    director = Director(script(FOLLOW_UP), START_NS, ahead_samples=320)
+    director.advance(START_NS + 400 * MS, 400 * 8)
+    director.agent_started(START_NS + 1900 * MS)
+    director.agent_stopped(START_NS + 4000 * MS)
+    late = {"position": 5000 * 8, "behind_ns": 500 * MS}
+    assert director.advance(START_NS + 5080 * MS, **late) == []
+    (placed,) = director.advance(START_NS + 5100 * MS, **late)
+    assert (placed.rule, placed.offset_exact) == ("silence", False)
+
+
 def test_text_that_comes_in_a_silence_makes_it_a_pause():
     # Silent from 4000; text at 4500: over at 5100 at the earliest, but the agent speaks again, until 7000.
     agent: dict[int, Happening] = {1800: ("starts", 1900), 4100: ("stops", 4000), 4500: ("writes", 4500)}
