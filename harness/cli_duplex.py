@@ -150,7 +150,7 @@ def _conclude(run: Any, *, as_json: bool, titled: bool) -> dict[str, Any] | None
         return None
     scored = score_and_keep(run, as_json=as_json)[DUPLEX]
     _write_stereo(run)
-    peer = run.info().peer
+    peer = next((str(row["peer"]) for row in scored.rows), run.info().peer)
     cues = cue_report(run.load())
     if not as_json:
         if titled:

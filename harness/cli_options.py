@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,29 @@ impair_option = click.option(
 )
 
 
+def _device(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"cpu|mps|cuda(:\d+)?", value):
+        raise click.BadParameter(f"{value!r} is not cpu, cuda, cuda:N or mps")
+    return value
+
+
 _PEER_OPTIONS = (
     click.option("--model", help="Model name, where the peer takes one."),
     click.option("--instructions", help="System instructions for the peer."),
     click.option("--voice", help="Voice name, where the peer takes one."),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the peer. Repeatable."),
+    click.option(
+        "--device",
+        metavar="cpu|cuda[:N]|mps",
+        callback=_device,
+        help="Where a local model computes.",
+    ),
+    click.option(
+        "--dtype",
+        type=click.Choice(["float32", "bfloat16", "float16"]),
+        help="Numbers that a local model computes in.",
+    ),
+    click.option("--compile", is_flag=True, help="Compile a local model before its first session."),
     click.option("--key-env", metavar="NAME", help="Environment variable that holds the peer's key."),
     click.option(
         "--header",
@@ -77,7 +96,13 @@ def peer_options_of(options: dict[str, Any]) -> Any:
 
     if not math.isfinite(options["timeout_s"]):
         raise click.BadParameter("must be a number of seconds", param_hint="--timeout")
+    settings = dict(split_settings(options["settings"]))
+    for name in ("device", "dtype", "compile"):
+        if options[name]:
+            if name in settings:
+                raise click.BadParameter(f"was given as --set {name}= too", param_hint=f"--{name}")
+            settings[name] = "true" if options[name] is True else options[name]
     return PeerOptions(
         **{key: options[key] for key in ("model", "key_env", "headers", "insecure", "timeout_s", "wire")},
-        settings=dict(split_settings(options["settings"])),
+        settings=settings,
     )

@@ -66,6 +66,7 @@ benchmark_option = click.option("--benchmark", required=True, metavar="NAME", he
     show_default=True,
     help="Seconds to wait for a reply.",
 )
+@click.option("--random-weights", is_flag=True, help="Score answers of a model with random weights too.")
 @summary_option
 def score_command(run: Path, benchmark: str, **options: Any) -> None:
     """Score the answers in RUN by a published benchmark's rules, beside their latency.
@@ -92,7 +93,7 @@ def score_command(run: Path, benchmark: str, **options: Any) -> None:
         judge=_judge(options),
     )
     with ScoreProgress(shown=not options["as_json"]) as progress, OpenEngines(choice, directory) as engines:
-        scores = score_run(directory, rules, engines, progress)
+        scores = score_run(directory, rules, engines, progress, random_weights=options["random_weights"])
     if engines.usage is not None:
         scores.summary["judge_usage"] = engines.usage
     keep_scores(directory, scores)

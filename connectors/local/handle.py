@@ -59,6 +59,8 @@ class WorkerHandle:
         self._loaded: asyncio.Future[Loaded] = loop.create_future()
         self._ended: asyncio.Future[None] = loop.create_future()
         self.session = 0
+        self.facts: dict[str, Any] = {}
+        """What the model said of itself last."""
         self.death: Death | None = None
         self.on_event: Callable[[Event], None] | None = None
         self.on_death: Callable[[Death], None] | None = None
@@ -148,12 +150,14 @@ class WorkerHandle:
         elif isinstance(record, Alive):
             self._alive_ns = message.t_ns - record.step_ns
         elif isinstance(record, Ended):
+            self.facts = record.facts
             if record.session == self.session and not self._ended.done():
                 self._ended.set_result(None)
         elif isinstance(record, Described):
             self._described.set_result(record.declaration)
         elif isinstance(record, Loaded):
             self._alive_ns = message.t_ns
+            self.facts = record.facts
             self._loaded.set_result(record)
         else:
             self._failed = record

@@ -142,11 +142,15 @@ class LocalModel(ABC):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Read once after `load`, for the session header: device, dtype, revision, whether weights are random."""
+        """For the session header: device, dtype, revision, whether weights are random; see
+        `connectors.local.facts.model_facts`. Read after `warm_up` and after each session."""
         return {}
 
     def load(self) -> None:  # noqa: B027  optional
-        """Bring the weights in and warm up. Called once in a process. Raises PrerequisiteError for what is missing."""
+        """Bring the weights in. Called once in a process. Raises PrerequisiteError for what is missing."""
+
+    def warm_up(self) -> None:  # noqa: B027  optional
+        """Run once, so that no session pays for compilation, kernels and caches. Called once after `load`."""
 
     def start(self, session: Session) -> None:  # noqa: B027  optional
         """A new session: forget the last one."""

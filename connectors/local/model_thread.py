@@ -79,7 +79,7 @@ class ModelThread:
             self._command(order.command)
         else:
             self._stop("session_ended")
-            self._send(Ended(order.session))
+            self._send(Ended(order.session, dict(self._model.facts)))
             self._session = 0
 
     def _begin(self, session: int, configure: Configure) -> None:

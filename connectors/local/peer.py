@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from connectors.local.handle import Death, WorkerHandle, describe
 from connectors.local.interpreter import other, own
 from connectors.local.model import Declaration
+from connectors.local.power import PowerWatch
 from connectors.local.settings import BUNDLED, arguments, place_of
 from connectors.local.wire import Begin, Do, End, Hello, encode
 from harness.core.audio import NS_PER_MS
@@ -17,7 +18,16 @@ from harness.core.clock import Clock
 from harness.core.commands import AppendAudio, Cancel, Command, Commit, Configure, CreateResponse
 from harness.core.connector import PeerOptions, Sink
 from harness.core.errors import ConfigError, ConnectorError
-from harness.core.events import ClosedBy, ConnectionClosed, ConnectionPhase, Event, Note, PeerError, SessionReady
+from harness.core.events import (
+    ClosedBy,
+    ConnectionClosed,
+    ConnectionPhase,
+    Event,
+    Note,
+    PeerError,
+    RawReceived,
+    SessionReady,
+)
 from harness.core.profile import Profile
 
 QUEUED_NS = NS_PER_MS
@@ -75,6 +85,9 @@ class LocalConnection:
         try:
             if self._worker.alive:
                 await self._worker.end(End(self._number), self._step_limit_s)
+                peak = self._worker.facts.get("peak_memory_mb")
+                if peak:
+                    self._sink(RawReceived(t_ns=self._clock.now_ns(), name="peak_memory", usage={"mb": peak}))
                 self._sink(ConnectionClosed(t_ns=self._clock.now_ns(), by="us"))
         finally:
             self._worker.on_event = self._worker.on_death = None
@@ -111,6 +124,7 @@ class LocalPeer:
         self._clock = clock
         self._timeout_s = options.timeout_s
         settings = dict(options.settings)
+        self._power = PowerWatch(clock) if _flag(settings, "power") else None
         if options.model is not None:
             settings["model"] = options.model
         self._python = settings.pop("python", "")
@@ -157,19 +171,31 @@ class LocalPeer:
             "target": self._hello.target or "parrot",
             **self._hello.settings,
             **({"python": self._python} if self._python else {}),
+            **({"power": True} if self._power else {}),
             "facts": self._facts,
         }
 
     async def __aenter__(self) -> Self:
-        await self._living_worker()
+        if self._power is not None:
+            await self._power.start()
+        try:
+            await self._living_worker()
+        except BaseException:
+            self._stop_power()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop_power()
         if self._worker is not None:
             await self._worker.stop()
             self._worker = None
+
+    def _stop_power(self) -> None:
+        if self._power is not None:
+            self._power.stop()
 
     async def connect(self, configure: Configure, sink: Sink) -> LocalConnection:
         """Open a session; while another one is open, wait for its end. A dead worker is replaced first."""
@@ -183,7 +209,15 @@ class LocalPeer:
             worker = await self._living_worker()
             assert self._declaration is not None
             step_limit_s = self._declaration.step_limit_s
-            connection = LocalConnection(worker, step_limit_s, sink, self._clock, self._turnstile.release)
+            deaf = self._power.listen(sink) if self._power else None
+
+            def release() -> None:
+                self._facts = worker.facts
+                if deaf:
+                    deaf()
+                self._turnstile.release()
+
+            connection = LocalConnection(worker, step_limit_s, sink, self._clock, release)
         except BaseException:
             self._turnstile.release()
             raise
@@ -206,8 +240,16 @@ class LocalPeer:
         worker = WorkerHandle(f"local:{self._hello.target or 'parrot'}", self._interpreter, self._clock)
         self._declaration, loaded = await worker.start(self._hello)
         self._facts = loaded.facts
-        self._fresh = (
-            f"first session of this worker process; loading the model took {loaded.took_ns / NS_PER_MS:.0f} ms"
-        )
+        took = [(what, ns) for what, ns in (("loading", loaded.took_ns), ("warm-up", loaded.warm_ns)) if ns > NS_PER_MS]
+        times = ", ".join(f"{what} took {ns / NS_PER_MS:.0f} ms" for what, ns in took)
+        self._fresh = f"first session of this worker process{'; ' if times else ''}{times}"
         self._worker = worker
         return worker
+
+
+def _flag(settings: dict[str, str], name: str) -> bool:
+    """Take a setting of the peer's own out of `settings`. Raises ConfigError."""
+    value = settings.pop(name, "false")
+    if value not in ("true", "false"):
+        raise ConfigError(f"{name}={value}: needs true or false")
+    return value == "true"

@@ -49,7 +49,10 @@ class Described(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """took_ns: of `load`; warm_ns: of `warm_up`."""
+
     took_ns: int
+    warm_ns: int
     facts: dict[str, Any]
 
 
@@ -59,7 +62,10 @@ class Emitted(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """facts: as they are now (the peak of memory has grown)."""
+
     session: int
+    facts: dict[str, Any]
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True, array_like=True):

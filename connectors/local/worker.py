@@ -106,12 +106,15 @@ class Worker:
             self._send(Described(model.declaration))
             started_ns = self._clock.now_ns()
             model.load()
+            loaded_ns = self._clock.now_ns()
+            model.warm_up()
+            warm_ns = self._clock.now_ns() - loaded_ns
             # Weights and modules live as long as we do: no later collection need look at them.
             gc.collect()
             gc.freeze()
             thread = ModelThread(model, hello.target or "parrot", self._inbox, self._send, self._clock)
             self._thread = thread
-            self._send(Loaded(self._clock.now_ns() - started_ns, dict(model.facts)))
+            self._send(Loaded(loaded_ns - started_ns, warm_ns, dict(model.facts)))
             thread.serve()
         except BaseException as exc:  # noqa: BLE001  a model may raise anything, and the harness must hear of it
             self._fail(failure(exc))

@@ -8,6 +8,7 @@ from typing import Any
 from harness.core.events import ScenarioEvent
 from harness.core.scorer import Unscored
 from harness.core.session.reader import Session
+from harness.core.weights_mark import marked
 from scoring.duplex.floor import Floor, Parameters
 from scoring.duplex.hearing import Heard
 from scoring.duplex.metric import Censored, Scene, Value, to_ms
@@ -42,7 +43,12 @@ def session_rows(session: Session, heard: Heard, floor: Floor) -> list[dict[str,
             row |= {"kind": event.kind, "category": event.category, "expect": event.expect}
             row |= {"anchor": event.anchor, "timed_out": event.timed_out, "clip": event.clip}
             row |= {"impairment": event.impairment, "tags": list(event.tags)}
-        row |= {"peer": header.peer.label, "language": language, "repeat": header.repeat, "warmup": header.warmup}
+        row |= {
+            "peer": marked(header.peer.label, header.peer.config),
+            "language": language,
+            "repeat": header.repeat,
+            "warmup": header.warmup,
+        }
     return rows
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from harness.core.events import AudioReceived
 from harness.core.item import Item
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import Session, load_session
+from harness.core.weights_mark import WHY_UNSCORED, has_random_weights
 from scoring.timing.recording import Recording
 from scoring.timing.rows import session_rows
 from scoring.timing.turn import Turn, turns_of
@@ -39,7 +40,7 @@ class ItemAnswer:
     text: the model's own words, None where the peer sent none. transcript: what somebody's ASR heard, where an import
     brought it. pieces: sample ranges [start, end) of the session's agent sound. sha256: of those samples (PCM16, with
     their rate); empty without any. generation_s: as the timing metric of that name. timing: the turn's row of
-    the timing scorer. failed: why there is no answer at all, or "".
+    the timing scorer. failed: why there is no answer at all, or "". refused: why it is not to be scored, or "".
     """
 
     item: Item
@@ -54,6 +55,7 @@ class ItemAnswer:
     generation_s: float | None
     timing: Row
     failed: str
+    refused: str = ""
 
     @property
     def samples(self) -> int:
@@ -69,8 +71,10 @@ class ItemAnswer:
         return Sound(int16_to_float(_joined(load_session(self.path), self.pieces)), self.rate_hz)
 
 
-def answers_of(run: RunDirectory, benchmark: str) -> Iterator[ItemAnswer]:
+def answers_of(run: RunDirectory, benchmark: str, *, random_weights: bool = False) -> Iterator[ItemAnswer]:
     """Every answer of the run, in planned order; warm-ups are left out.
+
+    random_weights: answers of a model with random weights are scored too, not refused.
 
     Raises ScoringError when no session holds an item of `benchmark`, SessionFormatError for a damaged session.
     """
@@ -80,10 +84,11 @@ def answers_of(run: RunDirectory, benchmark: str) -> Iterator[ItemAnswer]:
         others |= {item.benchmark for item in items if item.benchmark != benchmark}
         if session.header.warmup or not any(item.benchmark == benchmark for item in items):
             continue
+        refused = WHY_UNSCORED if has_random_weights(session.header.peer.config) and not random_weights else ""
         for answer in session_answers(session):
             if answer.item.benchmark == benchmark:
                 found = True
-                yield answer
+                yield replace(answer, refused=refused)
     if not found:
         holds = f"its items are of {', '.join(sorted(others))}" if others else "it has no items of a benchmark"
         raise ScoringError(

@@ -101,9 +101,9 @@ class Gatherer:
         try:
             for index, answer in enumerate(self._answers):
                 needs = self._benchmark.needs(answer.item)
-                if answer.text is not None and "judge" in needs:
+                if answer.text is not None and "judge" in needs and not answer.refused:
                     self._ask(index, self._benchmark.text_tasks(answer.item, answer.text))
-                if self._engines.recorded and "asr" in needs and not answer.failed:
+                if self._engines.recorded and "asr" in needs and not (answer.failed or answer.refused):
                     self._read(index, answer.transcript)
             while running or self._waiting or self._outstanding:
                 message = self._inbox.get()
@@ -219,7 +219,7 @@ class Gatherer:
             item=answer.item,
             session=answer.session,
             turn=answer.turn,
-            text=answer.text,
+            text=None if answer.refused else answer.text,
             transcript=found.get("asr"),
             mos=found.get("mos"),
             emotion=found.get("emotion"),
@@ -234,6 +234,8 @@ class Gatherer:
 
 def _absent(answer: ItemAnswer) -> dict[str, str]:
     """What an answer lacks from the start, by stage."""
+    if answer.refused:
+        return dict.fromkeys(("answer", "text", *SPEECH, "judge"), answer.refused)
     if answer.failed:
         return dict.fromkeys(("answer", "text", *SPEECH, "judge"), f"no answer: {answer.failed}")
     missing = {} if answer.text is not None else {"text": "the peer sent no text of its own"}

@@ -39,14 +39,18 @@ def score_run(
     benchmark: Benchmark,
     engines: Callable[[frozenset[Stage]], Engines],
     progress: Progress | None = None,
+    *,
+    random_weights: bool = False,
 ) -> BenchmarkScores:
     """Score every answer of `run`. engines: called once with the stages that the run's items need.
+
+    random_weights: score the words of a model whose weights are random too; they are refused otherwise.
 
     Raises ScoringError, SessionFormatError, ConfigError, PrerequisiteError. Interrupted, it goes on where it was when
     it is called again.
     """
-    answers = list(answers_of(run, benchmark.name))
-    needed = frozenset[Stage]().union(*(benchmark.needs(answer.item) for answer in answers))
+    answers = list(answers_of(run, benchmark.name, random_weights=random_weights))
+    needed = frozenset[Stage]().union(*(benchmark.needs(answer.item) for answer in answers if not answer.refused))
     having = engines(needed)
     evidence = Gatherer(benchmark, answers, having, progress).gather()
     rows = [{**benchmark.row(each), "session": each.session, "turn": each.turn} for each in evidence]
@@ -73,6 +77,7 @@ def _summary(
         "latency": latency_by_subset(answers),
         "answers": len(answers),
         "failed": sum(bool(answer.failed) for answer in answers),
+        "refused": sum(bool(answer.refused) for answer in answers),
         "engines": having.names(),
         "no_engine": dict(having.missing),
     }

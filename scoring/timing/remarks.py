@@ -18,6 +18,7 @@ from harness.core.events import (
 )
 from harness.core.pace import fitting_rate, is_plausible, pace_of
 from harness.core.session.reader import Session
+from harness.core.weights_mark import MARK, has_random_weights
 from scoring.timing.response import responses_of
 from scoring.timing.timeline import Instant, Timeline
 
@@ -36,12 +37,18 @@ def remarks(session: Session) -> set[Remark]:
         *_uncommitted(session),
         *_slow_word(session),
         *_contradicted_rate(session),
+        *_random_weights(session),
     }
 
 
 def _notes(session: Session) -> Iterator[Remark]:
     for note in session.of(Note):
         yield note.code, note.message
+
+
+def _random_weights(session: Session) -> Iterator[Remark]:
+    if has_random_weights(session.header.peer.config):
+        yield "random_weights", f"{MARK}: latencies are those of the real size, what was said means nothing"
 
 
 def _unreadable(session: Session) -> Iterator[Remark]:

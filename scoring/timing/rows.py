@@ -11,6 +11,7 @@ from harness.core.errors import ScoringError
 from harness.core.scorer import Unscored
 from harness.core.session.header import Header
 from harness.core.session.reader import Session
+from harness.core.weights_mark import marked
 from scoring.timing.anchors import NAMES, Anchors
 from scoring.timing.metric import Metric, Parameters, Scene, Value, missing
 from scoring.timing.recording import Recording
@@ -70,7 +71,7 @@ def _context(turn: Turn, status: Status) -> dict[str, Any]:
     header = turn.session.header
     early = turn.early_utterances if header.profile.continuous else turn.early
     return {
-        "peer": header.peer.label,
+        "peer": marked(header.peer.label, header.peer.config),
         "language": turn.started.language if turn.started else planned_language(header, turn.index),
         "annotator": turn.started.annotator if turn.started else "",
         "repeat": header.repeat,

@@ -20,6 +20,7 @@ from harness.core.errors import SessionFormatError
 from harness.core.events import AudioSent, LoopLag, TurnEnded
 from harness.core.run_directory import RunInfo
 from harness.core.session.reader import Session
+from harness.core.weights_mark import MARK, has_random_weights
 from scoring.stats import RESAMPLES, SEED, Int64, Sample, describe, describe_values
 from scoring.timing.listener import JOIN_NS
 from scoring.timing.matrix import run_matrix
@@ -55,6 +56,7 @@ class Tally:
         self._lag: list[Int64] = []
         self._notes: Counter[tuple[str, str]] = Counter()
         self._labels: Counter[str] = Counter()
+        self._random = False
 
     def take(self, session: Session) -> None:
         """Count one session; a warm-up is counted as such and in no figure."""
@@ -66,6 +68,7 @@ class Tally:
         self.sessions += 1
         self.dropped += session.header.dropped
         self._labels[session.header.peer.label] += 1
+        self._random = self._random or has_random_weights(session.header.peer.config)
         if session.header.mode != "upload":
             self._late.append(_int64([e.started_ns - e.planned_ns for e in session.of(AudioSent)]))
         self._lag.append(_int64([e.max_lag_ns for e in session.of(LoopLag)]))
@@ -74,6 +77,10 @@ class Tally:
     @property
     def peer(self) -> str:
         return ", ".join(self._labels)
+
+    def named(self, label: str) -> str:
+        """`label` as it stands over every figure: with the mark of random weights, if a session had them."""
+        return f"{label}, {MARK}" if self._random else label
 
     def harness(self, rows: Sequence[Row]) -> dict[str, Any]:
         """The `harness` part: what is known of our own error."""
@@ -115,7 +122,7 @@ def summarize(
     tainted = any(row["tainted"] for row in counted)
     return {
         "schema": SCHEMA,
-        "peer": info.peer if info else tally.peer,
+        "peer": tally.named(info.peer if info else tally.peer),
         "suite": info.suite if info else "",
         "mode": ", ".join(sorted({row["mode"] for row in counted})),
         "turns": len(counted),

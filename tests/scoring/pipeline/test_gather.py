@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from harness.core.errors import PrerequisiteError
+from harness.core.run_directory import RunDirectory
 from harness.core.scorer import Unscored
+from harness.core.session.header import PeerInfo
 from harness.engines.asr import Transcript
 from scoring.judge.task import JudgeTask, Verdict
 from scoring.pipeline.answers import ItemAnswer, answers_of
@@ -199,3 +201,27 @@ def test_progress_counts_every_stage(answers) -> None:
         lambda stage, done, total: told.update({stage: (done, total)}),
     ).gather()
     assert told == {"asr": (2, 2), "mos": (3, 3), "judge": (5, 5)}
+
+
+def random_run(tmp_path) -> RunDirectory:
+    return small_run(
+        tmp_path / "random",
+        [item(0), item(1, "sound")],
+        peer=PeerInfo(kind="local", label="local-big", version="1", config={"facts": {"weights": "random"}}),
+    )
+
+
+def test_answers_of_random_weights_are_refused_and_no_engine_is_asked(tmp_path) -> None:
+    judge, asr = Grader(), Fixed("asr", transcript)
+    found = list(answers_of(random_run(tmp_path), NAME))
+    for evidence in Gatherer(Toy(), found, engines(judge, asr=asr, mos=Fixed("mos", lambda answer: 4.0))).gather():
+        assert (evidence.text, evidence.transcript, evidence.mos, evidence.verdicts) == (None, None, None, {})
+        assert set(evidence.unscored.values()) == {"weights: random, so only its timing means anything"}
+        assert {"answer", "text", "asr", "mos", "judge"} <= set(evidence.unscored)
+
+
+def test_answers_of_random_weights_are_scored_when_told(tmp_path) -> None:
+    found = list(answers_of(random_run(tmp_path), NAME, random_weights=True))
+    mos = Fixed("mos", lambda answer: 4.0)
+    evidence = Gatherer(Toy(), found, engines(Grader(), asr=Fixed("asr", transcript), mos=mos)).gather()
+    assert [each.mos for each in evidence] == [4.0, 4.0]

@@ -12,6 +12,7 @@ import pytest
 from harness.core.errors import SessionFormatError
 from harness.core.events import LoopLag, Note
 from harness.core.run_directory import RunDirectory, RunInfo
+from harness.core.session.header import PeerInfo
 from scoring.timing.registry import all_metrics
 from scoring.timing.rows import session_rows
 from scoring.timing.scorer import TimingScorer
@@ -63,6 +64,16 @@ def test_interface(tmp_path: Path):
     assert {"send_late_ms", "loop_lag_ms", "error_ms", "tainted"} <= set(summary["harness"])
     assert summary["metric_versions"] == {metric.name: metric.version for metric in all_metrics()}
     assert summary["parameters"]["audibility"]["threshold_db"] == -40.0
+
+
+def test_random_weights_stand_over_every_figure(tmp_path: Path):
+    run = run_at(tmp_path)
+    config = {"facts": {"weights": "random", "device": "cpu"}}
+    answered(1600).write(run.sessions, header(peer=PeerInfo(kind="local", label="l", version="1", config=config)))
+    scored = TimingScorer().score(run)
+    assert scored.summary["peer"] == "test-peer, weights: random"
+    assert [row["peer"] for row in scored.rows] == ["l, weights: random"]
+    assert [note["code"] for note in scored.summary["notes"]] == ["random_weights"]
 
 
 def test_figures(tmp_path: Path):
