@@ -142,6 +142,7 @@ def _conclude(run: Any, *, as_json: bool, titled: bool) -> dict[str, Any] | None
 
     Returns the summary with `peer` and `run`; None for a run that holds no session.
     """
+    from harness.core.weights_mark import MARK
     from harness.report.duplex_panel import print_title
     from harness.run.cue_report import cue_report
     from harness.run.replay import DUPLEX
@@ -150,7 +151,8 @@ def _conclude(run: Any, *, as_json: bool, titled: bool) -> dict[str, Any] | None
         return None
     scored = score_and_keep(run, as_json=as_json)[DUPLEX]
     _write_stereo(run)
-    peer = next((str(row["peer"]) for row in scored.rows), run.info().peer)
+    random = any(str(row["peer"]).endswith(MARK) for row in scored.rows)
+    peer = f"{run.info().peer}, {MARK}" if random else run.info().peer
     cues = cue_report(run.load())
     if not as_json:
         if titled:
