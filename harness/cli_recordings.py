@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from harness.cli_exports import EXPORTS
 from harness.cli_options import json_option
 from harness.cli_results import print_duplex, score_and_keep, write_page
 from harness.cli_suite import export_vocalbench_command, import_vocalbench_command
@@ -78,7 +79,7 @@ def import_intervals_command(source: Path, out: Path | None, as_json: bool) -> N
 
 @click.group("export")
 def export_group() -> None:
-    """Write a run's recordings in the layouts of others."""
+    """Write a run's recordings and figures in the layouts and formats of others."""
 
 
 @export_group.command("fdb")
@@ -152,5 +153,6 @@ def _print_tau(panels: dict[str, Any]) -> None:
 
 
 import_group.add_command(import_vocalbench_command)
-export_group.add_command(export_vocalbench_command)
+for _command in (export_vocalbench_command, *EXPORTS):
+    export_group.add_command(_command)
 COMMANDS = (import_group, export_group)

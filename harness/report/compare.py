@@ -27,12 +27,12 @@ WORDS = {
 }
 COLUMNS = (
     Column(heading="figure", left=True),
-    Column(heading="base", rank=4),
-    Column(heading="other", rank=3),
+    Column(heading="base", rank=5),
+    Column(heading="other", rank=4),
     Column(heading="difference"),
-    Column(heading="95 % interval"),
-    Column(heading="n", rank=1),
-    Column(heading="could have\nbeen seen", rank=2),
+    Column(heading="95 % interval", rank=1),
+    Column(heading="n", rank=2),
+    Column(heading="could have\nbeen seen", rank=3),
     Column(heading="verdict", left=True),
 )
 CHANCE_FROM = 5

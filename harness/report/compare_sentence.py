@@ -131,7 +131,7 @@ def _n(figure: Mapping[str, Any]) -> str:
 def _doubts(run: Mapping[str, Any]) -> Iterator[str]:
     label = plain(str(run["label"]))
     for said in run["random_weights"]:
-        yield f"{label} ran on random weights ({plain(str(said))}): its figures say nothing about the model."
+        yield f"{label} ran on random weights ({plain(str(said))}): its scores say nothing of the model."
     if run["tainted"]:
         yield f"{label}: {run['tainted']} of {run['turns']} turns are tainted, the harness itself was late there."
     if run["failed"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,7 @@ import msgspec
 
 from harness.core.errors import ConfigError
 from harness.core.run_directory import RunDirectory, RunInfo
-
-Row = Mapping[str, Any]
-RANDOM = "random"
+from harness.core.weights_mark import MARK, has_random_weights
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +22,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A scored run. label: its peer, with the directory where two runs have the same. stored: by scorer, `timing`,
-    `duplex` or `scores`. random_weights: what ran on random weights, in the words that were recorded."""
+    `duplex` or `scores`. random_weights: the mark of a peer, the names of engines, that ran on random weights."""
 
     path: Path
     label: str
@@ -88,24 +86,13 @@ def _load(path: Path) -> Run:
     if not stored:
         raise ConfigError(f"{path}: was not scored yet; run `firstpacket replay {path} --write` first")
     first = next(directory.load(), None)
-    told = [info.config, stored["scores"].summary.get("engines") if "scores" in stored else None]
-    told += [first.header.config, first.header.peer.config] if first else []
+    random = [MARK] if first is not None and has_random_weights(first.header.peer.config) else []
+    engines = stored["scores"].summary.get("engines") or {} if "scores" in stored else {}
+    random += [str(name) for name in engines.values() if MARK in str(name)]
     return Run(
         path=path,
         label=info.peer,
         info=info,
         stored=stored,
-        random_weights=tuple(dict.fromkeys(_random(told))),
+        random_weights=tuple(dict.fromkeys(random)),
     )
-
-
-def _random(value: Any, name: str = "") -> Iterator[str]:
-    """Whatever says `weights: random`, as text or as key and value."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _random(inner, str(key))
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _random(inner, name)
-    elif isinstance(value, str) and (f"weights: {RANDOM}" in value or (name == "weights" and value == RANDOM)):
-        yield value if value != RANDOM else f"weights: {RANDOM}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from harness.core.errors import ConfigError, SessionFormatError
@@ -15,6 +15,7 @@ from scoring.compare.figures import Figure
 from scoring.compare.pairing import turn_keys
 from scoring.compare.run import load_run, load_runs
 from tests.report.duplex_run import event_rows, write_conversations
+from tests.report.sample_run import Plan, write_session
 from tests.scoring.compare.runs import VERSIONS, turn, turns, write_run
 
 pytestmark = pytest.mark.unit
@@ -145,11 +146,21 @@ def test_items_of_a_benchmark_are_compared_by_subset(tmp_path: Path) -> None:
 def test_doubts_are_told(tmp_path: Path) -> None:
     harness = {"error_ms": {"p50": 3.0}, "tainted": 7, "noise": {"quiet": False}}
     path = write_run(tmp_path / "b", turns(seed=1), harness=harness)
-    info = msgspec.structs.replace(RunDirectory(path).info(), config={"facts": {"weights": "random"}})
-    RunDirectory(path).write_info(info)
+    RunDirectory(path).write_json("scores.json", {"engines": {"mos": "dnsmos, weights: random", "asr": "whisper"}})
     found = compare(load_run(write_run(tmp_path / "a", turns(seed=2))), load_run(path))
-    assert found.other["random_weights"] == ["weights: random"]
+    assert found.other["random_weights"] == ["dnsmos, weights: random"]
     assert (found.other["tainted"], found.other["quiet"], found.base["random_weights"]) == (7, False, [])
+
+
+def test_a_peer_on_random_weights_is_marked(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "a", turns(seed=1))
+    write_session(path / "sessions", Plan(session="s", answer_ms=100))
+    assert load_run(path).random_weights == ()
+    file = path / "sessions" / "s" / "session.json"
+    header = json.loads(file.read_text())
+    header["peer"]["config"]["facts"] = {"weights": "random"}
+    file.write_text(json.dumps(header))
+    assert load_run(path).random_weights == ("weights: random",)
 
 
 def test_a_directory_of_several_peers_stands_for_all_of_them(tmp_path: Path) -> None:

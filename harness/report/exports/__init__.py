@@ -1,0 +1,1 @@
+"""A run's figures in the formats of others: CSV, Parquet, Markdown, OpenTelemetry."""
