@@ -14,7 +14,7 @@ import soundfile
 from click.testing import CliRunner, Result
 
 from harness.cli import cli
-from harness.core.errors import ConfigError, PrerequisiteError
+from harness.core.errors import ConfigError, PrerequisiteError, SessionFormatError
 from harness.core.run_directory import RunDirectory
 from harness.report.exports.csv_table import csv_text
 from harness.report.exports.otel import otel_trace
@@ -191,7 +191,7 @@ def test_bad_input_is_one_line(
     monkeypatch.chdir(run.parent)
     done = firstpacket("export", *arguments)
     assert done.exception is not None
-    with pytest.raises(Exception, match=said) as raised:
+    with pytest.raises((ConfigError, SessionFormatError), match=said) as raised:
         raise done.exception
     assert "\n" not in str(raised.value)
 

@@ -41,7 +41,7 @@ def test_pairing_sees_what_lies_far_below_the_spread_of_the_queries() -> None:
     assert found.ci95[1] - found.ci95[0] < 3
     random = np.random.default_rng(1)
     sides = [Side(values=tuple(random.normal(800 + shift, 200, 24)), clusters=tuple(labels(24))) for shift in (0, 5)]
-    alone = unpaired(*sides, LOWER)
+    alone = unpaired(sides[0], sides[1], LOWER)
     assert alone.verdict == "none"
     assert alone.smallest is not None
     assert found.smallest is not None
