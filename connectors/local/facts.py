@@ -43,7 +43,7 @@ def model_facts(
         "parameters": sum(parameter.numel() for parameter in model.parameters()) if model is not None else 0,
         **_weights(weights),
         "peak_memory_mb": peak_memory_mb(at.device),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         **more,
     }
     if revision:
