@@ -10,6 +10,7 @@ import asyncio
 import os
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Protocol
 
 from harness.core.audio import NS_PER_MS
@@ -74,9 +75,8 @@ class EarDesk:
             self._starts += 1
             self._link = EarLink(self._pacer, self._told, self._lost, self._limit)
             await self._link.open()
-            if self._urgent and self._link.pid is not None and hasattr(os, "setpriority"):
-                with suppress(OSError):
-                    os.setpriority(os.PRIO_PROCESS, self._link.pid, NICENESS)
+            if self._urgent and self._link.pid is not None:
+                _hurry(self._link.pid)
 
     def open(self, ear: Hearing) -> int:
         """A number for the messages of `ear`, which is told at once if nobody hears."""
@@ -113,3 +113,14 @@ class EarDesk:
         ears, self._ears = self._ears, {}
         for ear in ears.values():
             ear.lost(why)
+
+
+def _hurry(pid: int) -> None:
+    """Give a process that leads a session of its own a better share of the cores, where the system permits.
+
+    Linux shares them out among sessions first (sched(7), autogroup), so that the session's niceness counts as well."""
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+    with suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(NICENESS))
