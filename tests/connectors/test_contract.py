@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlsplit
 
 import pytest
 import soxr
 
+from connectors.agent import serve
+from connectors.agent.knobs import read_knobs
+from connectors.embedded import EmbeddedAgent
 from harness.core.audibility import first_audible_sample
 from harness.core.audio import int16_to_pcm16, pcm16_to_int16
 from harness.core.clock import SystemClock
@@ -80,14 +84,30 @@ class Talk:
         return bool(audio) and first_audible_sample(pcm16_to_int16(pcm), audio[0].rate_hz) is not None
 
 
-def held(name: str, body: Body, *, timeout_s: float = PATIENCE_S, **knobs: str) -> Any:
-    """Run `body` with the peer called `name`."""
+class AgentBeside(EmbeddedAgent):
+    """The embedded agent without a process of its own, which takes most of a short test's time to start."""
+
+    async def __aenter__(self) -> Self:
+        self._stack = AsyncExitStack()
+        agent = await self._stack.enter_async_context(serve(read_knobs(self._knobs), tls=self._tls))
+        settings = {**self._client, **({"ca": str(agent.ca)} if agent.ca else {})}
+        self._peer = self._speaker(urlsplit(agent.url).netloc, settings)
+        await self._stack.enter_async_context(self._peer)
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.aclose()
+
+
+def held(name: str, body: Body, *, timeout_s: float = PATIENCE_S, process: bool = False, **knobs: str) -> Any:
+    """Run `body` with the peer called `name`. process: the agent runs in one of its own, as for a user."""
 
     async def main() -> Any:
         settings = {**QUICK, **AGENT[name], **knobs} if name in AGENT else {}
         options = PeerOptions(settings=settings, timeout_s=timeout_s)
-        async with AsyncExitStack() as stack:
-            peer = await stack.enter_async_context(make_peer("agent" if name in AGENT else name, options, CLOCK))
+        beside = name in AGENT and not process
+        made = AgentBeside(options, CLOCK) if beside else make_peer("agent" if name in AGENT else name, options, CLOCK)
+        async with made as peer:
             return await body(peer)
 
     return asyncio.run(main())
@@ -193,7 +213,7 @@ def test_a_turn_gives_the_same_events_in_the_same_order(name: str) -> None:
         with pytest.raises(ConnectorError):
             connection.send(connection.prepare(AppendAudio(pcm=bytes(2 * peer.profile.input_rate_hz // 50))))
 
-    held(name, body)
+    held(name, body, process=True)
 
 
 @pytest.mark.parametrize("name", EVERY)
