@@ -49,8 +49,8 @@ OTHERS = (
     scenario("cut-3", "agent_start", 1_700),
     "id: turn-1\nlanguage: en\nlinger_ms: 8000\nevents:\n  - say: en-q-02\n",
     "id: turn-2\nlanguage: en\nlinger_ms: 8000\nevents:\n  - say: en-q-03\n",
-    "id: door\nlanguage: en\nlinger_ms: 8000\nevents:\n  - say: en-q-04\n  - noise: en-noise-01\n    at: user_end\n    delay_ms: -400\n"
-    "    expect: stay_silent\n",
+    "id: door\nlanguage: en\nlinger_ms: 8000\nevents:\n  - say: en-q-04\n"
+    "  - noise: en-noise-01\n    at: user_end\n    delay_ms: -400\n    expect: stay_silent\n",
 )
 
 
@@ -145,8 +145,7 @@ def said(held: Held, number: int, end: str) -> float:
 
 
 def stopped(held: Held) -> float:
-    (stop,) = held.told("stop")
-    assert stop["reason"] == "barge_in"
+    (stop,) = (row for row in held.told("stop") if row["reason"] == "barge_in")
     return float(stop["t_ns"] - held.instant(0)) / NS_PER_MS
 
 
