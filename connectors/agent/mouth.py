@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
 
-from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, ms_to_samples, samples_to_ns
+from harness.core.audio import NS_PER_MS, NS_PER_S, PCM16_BYTES, ms_to_samples, pcm16_to_int16, samples_to_ns
+from harness.core.speech_edges import is_silent
 
 Emit = Callable[[bytes], tuple[int, int, int]]
 """Sends one packet of PCM16 and tells the instants just before and after, and the bytes on the wire."""
@@ -25,7 +26,7 @@ class Mouth:
     silence), the samples of the answer, how long a listener is busy with it (ns), and when its sound left. clocked: no
     ticks of its own, a packet leaves for every packet's length of input that it is told of (`heard`); the first
     `head_start` of those bring none. lookahead_ns: of the encoder, by which sound lies behind in the packets.
-    catches_up: listeners leave out silence when they are behind, as WebRTC's do.
+    catches_up: listeners who are behind leave out packets without sound, as WebRTC's do.
     """
 
     def __init__(
@@ -125,7 +126,8 @@ class Mouth:
             self.on_state("started", response)
         before_ns, after_ns, size = self._emit(said.ljust(self._packet_bytes, b"\0"))
         samples = len(said) // PCM16_BYTES
-        busy_ns = 0 if self._catches_up and not said else self._period_ns
+        left_out = self._catches_up and is_silent(pcm16_to_int16(said), self.rate_hz)
+        busy_ns = 0 if left_out else self._period_ns
         self.on_said(response, samples, busy_ns, before_ns + self._lookahead_ns)
         if said:
             self._said = (response, self.said_samples(response) + samples)

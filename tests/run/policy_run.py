@@ -37,8 +37,13 @@ from scoring.duplex.rows import session_rows
 
 ANSWER = "answer-en-03"
 """The one answer of all agents: 4.0 s, its only pause 0.35 s long at 2.15 s."""
-WAVES = (("openai", "openai-live", "gemini", "moshi", "generic"), ("openai-webrtc", "small-webrtc"))
-"""Protocols whose sessions run at once. WebRTC apart: to set a call up holds the loop up for tens of ms."""
+WAVES = (("openai", "openai-live", "gemini", "moshi", "generic"), ("openai-webrtc",), ("small-webrtc",))
+"""Protocols whose sessions run at once. WebRTC apart: to set a call up holds the loop up for tens of ms, and calls take
+ten times as much of a core as sockets do."""
+LEADS_MS = (300, 1500, 1500)
+"""From the beginning to the first word, by wave: all calls are set up by then, and listeners have caught up."""
+SETTLED_NS = 500 * NS_PER_MS
+"""So long before the first word a stall is over for a listener who catches up."""
 PROTOCOLS = tuple(protocol for wave in WAVES for protocol in wave)
 CONCURRENCY = 20
 QUIET_MS = 20.0
@@ -140,7 +145,8 @@ class Case(NamedTuple):
 
 
 def hold_all(folder: Path, policies: dict[str, tuple[dict[str, object], str]]) -> dict[tuple[str, str], Case]:
-    """Play each policy's scenario over every protocol. policies: to the agent's knobs and the scenario's YAML."""
+    """Play each policy's scenario over every protocol. policies: to the agent's knobs and the scenario's YAML,
+    where `%(lead)d` stands for the time before the first word."""
     answers = _one_answer(folder / "answers")
     (folder / "map.toml").write_text(MAP, "utf-8")
     clips = load_pack("duplex-en").clips
@@ -149,8 +155,9 @@ def hold_all(folder: Path, policies: dict[str, tuple[dict[str, object], str]]) -
         places = stack.enter_context(agents)
         runs: dict[tuple[str, str], PeerRun] = {}
         for policy, place in places.items():
-            (scenario,) = read_scenarios(policies[policy][1], f"{policy}.yaml")
             for protocol in PROTOCOLS:
+                lead_ms = next(lead for lead, wave in zip(LEADS_MS, WAVES, strict=True) if protocol in wave)
+                (scenario,) = read_scenarios(policies[policy][1] % {"lead": lead_ms}, f"{policy}.yaml")
                 peer = _peer(protocol, place, folder / "map.toml")
                 play = ScenarioPlay(scenario, clips).at_rate(peer.profile.input_rate_hz)
                 runs[policy, protocol] = PeerRun(
@@ -203,7 +210,7 @@ def _listening(process: subprocess.Popen[str]) -> str:
     if hasattr(os, "sched_setscheduler"):
         with suppress(PermissionError):
             os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(FIFO_LEVEL))
-    return place
+    return str(place)
 
 
 def _peer(protocol: str, place: str, described: Path) -> Any:
@@ -240,7 +247,8 @@ def _case(policy: str, protocol: str, directory: RunDirectory, truth: dict[str, 
     heard = hear(session)
     floor = Floor(heard.conversation)
     rows = session_rows(session, heard, floor)
-    lag_ns = max((lag.max_lag_ns for lag in session.of(LoopLag)), default=0)
+    from_ns = heard.conversation.user[0].start_ns - SETTLED_NS if session.header.profile.rtp else 0
+    lag_ns = max((lag.max_lag_ns for lag in session.of(LoopLag) if lag.t_ns >= from_ns), default=0)
     return Case(policy, protocol, session, floor, rows, truth[protocol], QUIET_MS + STALLS * ms(lag_ns))
 
 

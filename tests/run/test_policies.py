@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,8 @@ def then(clip: str, name: str, delay_ms: int, **keys: object) -> str:
     return say(clip, name, at="user_end", after="question", delay_ms=delay_ms, **keys)
 
 
-QUESTION = say("en-q-02", "question", delay_ms=300)
+LEAD = "%(lead)d"
+QUESTION = say("en-q-02", "question", delay_ms=LEAD)
 CUT_IN = scenario(QUESTION, then("en-int-01", "cut-in", 1700), linger_ms=1300)
 QUICK: dict[str, object] = {"endpoint_ms": 320}
 POLICIES: dict[str, tuple[dict[str, object], str]] = {
@@ -60,11 +62,17 @@ POLICIES: dict[str, tuple[dict[str, object], str]] = {
         QUICK | {"policy": "resuming"},
         scenario(QUESTION, then("en-bc-01", "mm-hm", 1500, kind="backchannel"), linger_ms=1700),
     ),
-    "eager": ({"policy": "eager", "think_ms": 700}, scenario(say("en-pause-01", "question"), linger_ms=1300)),
-    "chatty": (QUICK | {"policy": "chatty"}, scenario(say("en-long-01", "question"), linger_ms=1300)),
+    "eager": (
+        {"policy": "eager", "think_ms": 700},
+        scenario(say("en-pause-01", "question", delay_ms=LEAD), linger_ms=1300),
+    ),
+    "chatty": (
+        QUICK | {"policy": "chatty"},
+        scenario(say("en-long-01", "question", delay_ms=LEAD), linger_ms=1300),
+    ),
     "greeter": (
-        QUICK | {"policy": "greeter", "answer_s": 1.2},
-        scenario(say("en-q-02", "question", delay_ms=2500), linger_ms=1300),
+        QUICK | {"policy": "greeter", "greet_ms": 1500, "answer_s": 1.2},
+        scenario(say("en-q-02", "question", delay_ms=3500), linger_ms=1300),
     ),
 }
 Errors = dict[str, float]
@@ -204,7 +212,7 @@ NOMINAL: list[tuple[str, Callable[[Case], float], float]] = [
     ("resuming", stops_after, 0.0),
     ("resuming", lambda case: writes_after(case, "resumed", "resume"), 500.0),
     ("eager", stops_after, 1000.0),
-    ("greeter", lambda case: writes_after(case, "greeting", "greet"), 500.0),
+    ("greeter", lambda case: writes_after(case, "greeting", "greet"), 1500.0),
     ("chatty", lambda case: writes_after(case, "backchannel", "backchannel"), 0.0),
 ]
 PACKET_MS = {"openai-live": 100.0, "moshi": 80.0, "openai-webrtc": 20.0, "small-webrtc": 20.0}
@@ -225,8 +233,8 @@ def test_the_agent_keeps_its_own_times(protocol: str, cases: dict[tuple[str, str
 
 
 def test_chat_is_not_run_and_the_reason_is_told(tmp_path: Path) -> None:
-    (asked,) = read_scenarios(CUT_IN, "chat.yaml")
-    play = ScenarioPlay(asked, load_pack("duplex-en").clips)
+    (asked,) = read_scenarios(CUT_IN % {"lead": 300}, "chat.yaml")
+    play: Any = ScenarioPlay(asked, load_pack("duplex-en").clips)
     request = BenchRequest(
         peers=("agent?protocol=chat&policy=polite",), out=tmp_path / "run", duplex=True, show_progress=False
     )

@@ -11,6 +11,7 @@ import pytest
 
 from connectors.agent.heard import Heard
 from connectors.agent.knobs import PRESETS, Knobs, check_knobs, read_knobs
+from connectors.agent.mouth import Mouth
 from connectors.agent.plan import Plans, make_plan
 from connectors.agent.speech import Answer, Library
 from connectors.codecs.openai_realtime_server import OpenAIEvents
@@ -126,6 +127,33 @@ def test_silence_that_is_behind_delays_the_sound_after_it() -> None:
     heard, records = heard_of(("", 0, 0, 1000), ("", 0, 0, 1130), ("resp_1", 3200, 400, 1200))
     heard.close(2000 * MS)
     assert records[0][3] == 1291 * MS
+
+
+def test_a_mouth_tells_when_its_sound_leaves_and_what_a_listener_who_is_behind_leaves_out() -> None:
+    told: list[tuple[str, int, int, int]] = []
+
+    def mouth(**options: Any) -> Mouth:
+        made = Mouth(
+            1,
+            lambda pcm: (5 * MS, 6 * MS, 0),
+            rate_hz=8_000,
+            packet_ms=20,
+            now_ns=int,
+            record=lambda r: None,
+            **options,
+        )
+        made.on_said = lambda *about: told.append(about)
+        return made
+
+    sound, silence = TONE[:160].astype("<i2").tobytes(), bytes(320)
+    for speaks in (mouth(lookahead_ns=2 * MS), mouth(catches_up=True)):
+        for pcm in (sound, silence, sound[:160]):
+            speaks.play("r", pcm)
+        for _ in range(4):
+            speaks.step()
+    always = [("r", 160, 20 * MS), ("r", 160, 20 * MS), ("r", 80, 20 * MS), ("", 0, 20 * MS)]
+    assert told[:4] == [(*about, 7 * MS) for about in always]
+    assert [about[2] for about in told[4:]] == [20 * MS, 0, 20 * MS, 0]
 
 
 def test_the_rest_of_an_answer_begins_where_it_was_cut() -> None:

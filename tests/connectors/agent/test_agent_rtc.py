@@ -167,7 +167,7 @@ def test_a_manual_turn_with_the_settings_in_the_offer() -> None:
 
     async def main() -> None:
         async with (
-            serve(Knobs(answer_s=0.4, think_ms=20), keep_truth=True) as agent,
+            serve(Knobs(answer_s=5.0, think_ms=20), keep_truth=True) as agent,
             calling(agent, "/v1/realtime/calls", multipart=session) as caller,
         ):
             created = await caller.until("session.created")
