@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
-import pytest
-import soundfile
-from click.testing import CliRunner
-
-from harness.cli import cli
-from harness.core.audio import NS_PER_S, int16_to_pcm16, samples_to_ns
+from harness.core.audio import NS_PER_MS, NS_PER_S, int16_to_pcm16, samples_to_ns
 from harness.core.commands import AppendAudio
 from harness.core.events import (
     AudioReceived,
     AudioSent,
     ConnectionClosed,
+    Note,
     ResponseDone,
     ResponseStarted,
     ScenarioEvent,
@@ -69,7 +64,7 @@ class Answering(FakeConnection):
         return pending
 
 
-def play_scenario(text: str, *, answer=None, close_at: int | None = None, desk=None):
+def play_scenario(text: str, *, answer=None, close_at: int | None = None, desk=None, profile=None):
     """(result, events) of one session on the virtual clock."""
     clips = load_pack("queries").clips
     (scenario,) = read_scenarios(text, "test.yaml")
@@ -90,7 +85,7 @@ def play_scenario(text: str, *, answer=None, close_at: int | None = None, desk=N
             return Answering(clock, sink, answer, 4 * RATE, close_at)
 
         peer = SimpleNamespace(
-            kind="fake", label="fake", version="1", config={}, profile=Profile(), connect=connect, ignores=()
+            kind="fake", label="fake", version="1", config={}, profile=profile or Profile(), connect=connect, ignores=()
         )
         rig = SimpleNamespace(
             clock=clock,
@@ -148,25 +143,58 @@ def test_a_peer_that_hangs_up_ends_the_session_at_once() -> None:
     assert sum(event.samples for event in of(events, AudioSent)) <= 2 * RATE
 
 
-@pytest.mark.loopback
-def test_two_scenarios_with_the_embedded_agent(tmp_path) -> None:
-    out = tmp_path / "run"
-    names = ["--scenario", "en-interrupt-01", "--scenario", "en-backchannel-01"]
-    run = CliRunner().invoke(cli, ["duplex", *names, "--priority", "normal", "--out", str(out), "--json"])
-    assert run.exit_code == 0, run.output
-    summary = json.loads(run.stdout)
-    assert summary["sessions"] == 2
-    assert summary["unplaced"] == 0
-    rows = [json.loads(line) for line in (out / "duplex.jsonl").read_text().splitlines()]
-    second = next(row for row in rows if row["category"] == "user_interruption" and row["anchor"] == "agent_start")
-    assert second["agent_speaking"]
-    assert second["yielded"]
-    assert second["missed_response"] is not True
-    cells = {(cell["category"], cell["metric"]): cell for cell in summary["panel"]}
-    assert cells["all", "yielded"]["few"]
-    files = sorted((out / "stereo").glob("*.wav"))
-    assert len(files) == 2
-    samples, rate_hz = soundfile.read(files[0])
-    assert rate_hz == RATE
-    assert samples.shape[1] == 2
-    assert (abs(samples).max(axis=0) > 0.05).all()
+def test_a_cue_that_timed_out_is_explained() -> None:
+    _, events = play_scenario(TEXT)
+    (note,) = of(events, Note)
+    assert (note.code, note.message) == (
+        "cue_timed_out",
+        "e2: no answer was heard within 10000 ms of the end of e1",
+    )
+    answer = next(clip for clip in load_pack("queries").clips if clip.id == "en-03").at_rate(RATE)
+    desk = InlineDesk(silent=True)
+    desk.behind = 700 * NS_PER_MS
+    _, events = play_scenario(TEXT, answer=answer.samples, desk=desk)
+    (note,) = of(events, Note)
+    assert note.message.endswith("of the end of e1; the process that hears was 700 ms behind")
+
+
+def test_an_ear_that_hears_no_more_costs_the_cues_and_says_so() -> None:
+    class Dying(InlineDesk):
+        def open(self, ear) -> int:
+            number = super().open(ear)
+            ear.lost("the process that hears the agent ended")
+            ear.dropped()
+            return number
+
+    answer = next(clip for clip in load_pack("queries").clips if clip.id == "en-03").at_rate(RATE)
+    result, events = play_scenario(TEXT, answer=answer.samples, desk=Dying(silent=True))
+    assert result.outcomes == ("timeout",)
+    assert [(event.event, event.timed_out) for event in of(events, ScenarioEvent)] == [("e1", False), ("e2", True)]
+    assert {note.code: note.message for note in of(events, Note)} == {
+        "cue_timed_out": "e2: no answer was heard within 10000 ms of the end of e1; "
+        "the process that hears the agent ended",
+        "deaf": "cues that hang on the agent could only time out: the process that hears the agent ended",
+        "unheard": "1 packets were not listened to: the process that hears could not keep up",
+    }
+
+
+def test_nobody_listens_to_the_agent_where_nothing_hangs_on_it() -> None:
+    answer = next(clip for clip in load_pack("queries").clips if clip.id == "en-03").at_rate(RATE)
+    alone = "id: alone\nlanguage: en\nlinger_ms: 3000\nevents:\n  - say: en-14\n"
+    desk = InlineDesk()
+    result, events = play_scenario(alone, answer=answer.samples, desk=desk)
+    assert desk.ears == []
+    assert result.outcomes == ("answered",)
+    sent = of(events, AudioSent)[-1]
+    (event,) = of(events, ScenarioEvent)
+    assert event.speech_end + 3 * RATE <= sent.sample + sent.samples <= event.speech_end + 3 * RATE + RATE // 5
+    play_scenario(alone.replace("linger_ms: 3000\n", ""), answer=answer.samples, desk=desk)
+    assert len(desk.ears) == 1  # its end hangs on the answer's
+
+
+def test_a_peer_that_cannot_take_part_is_never_called() -> None:
+    result, events = play_scenario(TEXT, profile=Profile(upload=True, turns=()))
+    assert result.outcomes == ("not_run",)
+    assert result.error is None
+    assert [note.code for note in of(events, Note)] == ["not_run"]
+    assert not of(events, AudioSent)
