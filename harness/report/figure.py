@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from harness.report.failure import plain
+
 DASH = "–"
 """Printed for a figure that does not exist."""
 BEYOND = "> timeout"
@@ -234,6 +236,27 @@ def run_rtfs(summary: Mapping[str, Any]) -> list[RunRtf]:
         RunRtf(anchor=str(anchor), n=int(entry["n"]), rtf=float(entry["rtf"]), mean=_float(entry.get("mean_of_ratios")))
         for anchor, entry in raw.items()
     ]
+
+
+class StageFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of a local model's answers, in ms: `at` after the user's speech ended, `step` after the stage before."""
+
+    name: str
+    n: int
+    at_p50: str
+    at_p90: str
+    step_p50: str
+
+
+def stage_figures(summary: Mapping[str, Any]) -> list[StageFigure]:
+    """`summary.stages`, in order."""
+    found = []
+    for name, entry in (summary.get("stages") or {}).items():
+        at, step = entry["at_ms"], entry["step_ms"]
+        shown = [number(_float(value)) for value in (at["p50"], at["p90"], step["p50"])]
+        plainly = plain(str(name)).replace("_", " ")
+        found.append(StageFigure(name=plainly, n=int(at["n"]), at_p50=shown[0], at_p90=shown[1], step_p50=shown[2]))
+    return found
 
 
 def fine(value: float | None) -> str:

@@ -15,7 +15,7 @@ import jinja2
 from harness.core.run_directory import RunDirectory, RunInfo
 from harness.core.session.header import Header
 from harness.report.failure import failure_groups
-from harness.report.figure import KNOWN, figures, run_rtfs
+from harness.report.figure import KNOWN, figures, run_rtfs, stage_figures
 from harness.report.matrix import matrix_of
 from harness.report.overview import overview
 from harness.report.page_definitions import definitions_of
@@ -93,6 +93,7 @@ def _turns(
         "figures": shown,
         "ranges": ranges_of(found),
         "rtfs": run_rtfs(summary),
+        "stages": stage_figures(summary),
         "dashes": dash_reasons(shown if causes_first else found, rows),
         "apart": [(title, figures(inner)) for title, inner in apart(summary)],
         "everyone": everyone(found) if seen.failed and any(f.n and f.metric.headline for f in found) else [],

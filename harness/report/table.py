@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.report.failure import FailureGroup, failure_groups, plain
-from harness.report.figure import DASH, P95_NEEDS, P99_NEEDS, Figure, figures, run_rtfs
+from harness.report.figure import DASH, P95_NEEDS, P99_NEEDS, Figure, StageFigure, figures, run_rtfs, stage_figures
 from harness.report.grid import Column, Fitted, Row, fit
 from harness.report.overview import Overview, overview
 
@@ -30,6 +30,13 @@ METRIC_COLUMNS = (
     Column(heading="p90", rank=4),
     Column(heading="p95", rank=2),
     Column(heading="mean", rank=5),
+)
+STAGE_COLUMNS = (
+    Column(heading="stage", left=True),
+    Column(heading="n", rank=1),
+    Column(heading="p50"),
+    Column(heading="p90", rank=2),
+    Column(heading="step p50"),
 )
 EVERYONE_COLUMNS = (
     Column(heading="metric", left=True),
@@ -68,6 +75,7 @@ def print_summary(
         console.print(Text(f"{rtf}."))
     for line in dash_reasons(found, rows):
         console.print(Text(line, style="dim"))
+    _print_stages(console, stage_figures(summary))
     for title, metrics in apart(summary):
         latencies = [figure for figure in figures(metrics) if figure.n and figure.metric.headline]
         if latencies:
@@ -169,6 +177,14 @@ def _metric_table(console: Console, found: Sequence[Figure]) -> Fitted:
         style = "dim" if not figure.n else "bold" if figure.metric.headline else ""
         rows.append(([cells[column.heading] for column in columns], style))
     return fit(console, columns, rows)
+
+
+def _print_stages(console: Console, found: Sequence[StageFigure]) -> None:
+    if not found:
+        return
+    console.print(Text("\nStages of the model, ms after the user's speech ended", style="bold"))
+    rows: list[Row] = [([each.name, str(each.n), each.at_p50, each.at_p90, each.step_p50], "") for each in found]
+    console.print(fit(console, STAGE_COLUMNS, rows).table)
 
 
 def _everyone_table(console: Console, found: Sequence[Figure]) -> Table:

@@ -16,6 +16,7 @@ from scoring.timing.anchors import NAMES, Anchors
 from scoring.timing.metric import Metric, Parameters, Scene, Value, missing
 from scoring.timing.recording import Recording
 from scoring.timing.registry import all_metrics
+from scoring.timing.stages import stages_of
 from scoring.timing.status import Status, error_of, status_of
 from scoring.timing.timeline import Instant
 from scoring.timing.turn import Turn, turns_of
@@ -58,6 +59,9 @@ def _row(turn: Turn, metrics: Sequence[Metric], parameters: Parameters) -> dict[
         row[metric.name] = _json(metric, value)
         if isinstance(value, Unscored):
             reasons[metric.name] = value.reason
+    stages = stages_of(turn, anchors)
+    if stages:
+        row["stages"] = stages
     row["usage"] = usage_of(turn)
     row["error"] = error_of(turn, status)
     row |= _context(turn, status)

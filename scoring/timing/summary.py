@@ -26,6 +26,7 @@ from scoring.timing.listener import JOIN_NS
 from scoring.timing.matrix import run_matrix
 from scoring.timing.metric import Metric, Parameters
 from scoring.timing.remarks import remarks
+from scoring.timing.stages import stage_figures
 from scoring.timing.status import WORDS
 
 SCHEMA = 1
@@ -120,6 +121,7 @@ def summarize(
     status = Counter(row["status"] for row in counted)
     later = [row for row in counted if row["turn_index"] > 0]
     tainted = any(row["tainted"] for row in counted)
+    stages = stage_figures([row for row in counted if row["status"] in ANSWERED])
     return {
         "schema": SCHEMA,
         "peer": tally.named(info.peer if info else tally.peer),
@@ -132,6 +134,7 @@ def summarize(
         "harness": tally.harness(counted),
         "calibration": info.calibration if info else None,
         "rtf_by_anchor": rtf_by_anchor(counted),
+        **({"stages": stages} if stages else {}),
         "untainted": group([row for row in counted if not row["tainted"]], metrics) if tainted else None,
         "first_turns": group([row for row in counted if row["turn_index"] == 0], metrics) if later else None,
         "later_turns": group(later, metrics) if later else None,

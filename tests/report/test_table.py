@@ -187,6 +187,16 @@ def test_parts_notes_and_rtf(tmp_path: Path) -> None:
     assert text.rstrip().endswith(str(tmp_path / "report.html"))
 
 
+def test_stages_of_a_local_model_have_a_table_of_their_own() -> None:
+    rows = [row_of(Plan(session="s0"))]
+    assert "Stages of the model" not in shown(summary_of(rows), rows)
+    spread = {"n": 3, "p50": 710.0, "p90": 1240.5}
+    stages = {"asr": {"at_ms": spread, "step_ms": {**spread, "p50": 310.0}}}
+    text = shown(summary_of(rows) | {"stages": stages}, rows)
+    line = next(line for line in text.splitlines() if line.split()[:1] == ["asr"])
+    assert line.split() == ["asr", "3", "710.0", "1,240.5", "310.0"]
+
+
 def test_counts_that_should_be_zero_are_sentences() -> None:
     rows = [row_of(Plan(session="s"))]
     many = summary_of(rows, early_turns=3, late_packets=2, missing_sessions=["a", "b"], warmups=2)
