@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Literal
 
 from harness.core.errors import ConfigError
 from harness.engines.asr import WHISPER_RATE_HZ, Transcript
+from harness.engines.batches import first_line
 from harness.engines.clip_engine import Clip, EngineSpec
 from harness.engines.extras import installed, require
 from harness.engines.resample import resample
@@ -52,8 +54,8 @@ class OpenAIWhisper:
             raise ConfigError(f"{self.name}: Whisper knows no language {language!r}")
         try:
             self._model = self._whisper.load_model(str(self._path), device=self.device)
-        except (OSError, RuntimeError, KeyError, TypeError, ValueError, EOFError) as exc:
-            raise ConfigError(f"{self._path} is no checkpoint of openai-whisper: {exc}") from exc
+        except (OSError, RuntimeError, KeyError, TypeError, ValueError, EOFError, pickle.UnpicklingError) as exc:
+            raise ConfigError(f"{self._path} is no checkpoint of openai-whisper: {first_line(exc)}") from exc
 
     def run(self, clips: Sequence[Clip]) -> list[Transcript]:
         self.load()

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from harness.core.errors import ConfigError
 from harness.engines import store
 from harness.engines.asr import WHISPER_RATE_HZ, Transcript
+from harness.engines.batches import first_line
 from harness.engines.clip_engine import Clip, EngineSpec
 from harness.engines.extras import installed, require
 from harness.engines.resample import resample
@@ -35,7 +36,7 @@ class TransformersWhisper:
         self.device: Literal["cpu", "cuda"] = torch_device(spec, "score")
         self.batch = _CPU_BATCH if self.device == "cpu" else _GPU_BATCH
         model = spec.model or OFFICIAL
-        self._folder = store.resolve_with(model, ("config.json", "preprocessor_config.json"), hub_files=_WANTED)
+        self._folder = store.resolve_with(model, ("config.json",), hub_files=_WANTED)
         precision = "fp32" if self.device == "cpu" else "fp16"
         decoding = f"{precision}, greedy, language {spec.language or 'auto'}"
         self.name = label(f"{model} ({versions}, {decoding})", self._folder)
@@ -49,6 +50,7 @@ class TransformersWhisper:
         torch = prepare(self._spec, "score")
         transformers = require("transformers", "score")
         transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
         folder = str(self._folder)
         try:
             model = transformers.WhisperForConditionalGeneration.from_pretrained(
@@ -56,7 +58,7 @@ class TransformersWhisper:
             ).to(self.device)
             processor = transformers.AutoProcessor.from_pretrained(folder)
         except (OSError, ValueError, RuntimeError, KeyError, TypeError) as exc:
-            raise ConfigError(f"{folder} is no Whisper model that Transformers can load: {exc}") from exc
+            raise ConfigError(f"{folder} is no Whisper model that Transformers can load: {first_line(exc)}") from exc
         languages = getattr(model.generation_config, "lang_to_id", {})
         if self._spec.language is not None and f"<|{self._spec.language}|>" not in languages:
             raise ConfigError(f"{self.name}: Whisper knows no language {self._spec.language!r}")

@@ -10,9 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import ConfigError
+from harness.engines.batches import first_line
+from harness.engines.checkpoint import read_tensors
 from harness.engines.clip_engine import EngineSpec
 from harness.engines.extras import require
 from harness.engines.torch_device import prepare
+
+_PREFIXES = ("", "d2v_model.", "module.")
+"""What checkpoints put before names: emotion2vec's trainer, and torch's for several GPUs."""
 
 
 def load_funasr(folder: Path, spec: EngineSpec) -> Any:
@@ -24,7 +29,7 @@ def load_funasr(folder: Path, spec: EngineSpec) -> Any:
     with _quiet():
         funasr = require("funasr", "emotion")
         try:
-            return funasr.AutoModel(
+            loaded = funasr.AutoModel(
                 model=str(folder),
                 device=spec.device,
                 ncpu=spec.threads or torch.get_num_threads(),  # it sets torch's threads, to 4 by itself
@@ -33,7 +38,19 @@ def load_funasr(folder: Path, spec: EngineSpec) -> Any:
                 disable_log=True,
             )
         except (OSError, RuntimeError, KeyError, AttributeError, TypeError, ValueError, AssertionError) as exc:
-            raise ConfigError(f"{folder} cannot be loaded by funasr: {exc}") from exc
+            raise ConfigError(f"{folder} cannot be loaded by funasr: {first_line(exc)}") from exc
+    _check(loaded.model, folder)
+    return loaded
+
+
+def _check(model: Any, folder: Path) -> None:
+    """funasr leaves at random what the checkpoint lacks or has in another shape, and only prints so."""
+    held = read_tensors(folder / "model.pt", extra="emotion")
+    for name, value in model.state_dict().items():
+        found = next((held[prefix + name] for prefix in _PREFIXES if prefix + name in held), None)
+        if found is None or found.shape != value.shape:
+            shape = "nothing" if found is None else tuple(found.shape)
+            raise ConfigError(f"{folder}: model.pt has {shape} for {name} where config.yaml says {tuple(value.shape)}")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import types
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import transformers
 from torch import nn
 
 from harness.core.errors import ConfigError
+from harness.engines.checkpoint import read_tensors
 
 _SSL_NAMES = (
     (r"^feature_extractor\.conv_layers\.(\d+)\.0\.", r"feature_extractor.conv_layers.\1.conv."),
@@ -72,7 +72,7 @@ def load_network(path: Path, *, domain: int, listener: int) -> Network:
     """The network of a checkpoint, ready to score. A checkpoint of one domain and listener (SpeechMOS's) must have
     been made for these. Raises ConfigError for a file that is no checkpoint of this network."""
     try:
-        state = _state(path)
+        state = read_tensors(path)
         return Network(*(_speechmos(state) if "domain_emb" in state else _official(state, domain, listener)))
     except (KeyError, IndexError, RuntimeError, ValueError, TypeError, AttributeError, EOFError) as exc:
         reason = str(exc).splitlines()[0] if str(exc) else type(exc).__name__
@@ -149,41 +149,3 @@ def _ssl_config(ssl: Weights) -> Any:
         do_stable_layer_norm=False,
         apply_spec_augment=False,
     )
-
-
-class _Stub:
-    """Stands in for a class of a package that is not wanted here, such as the settings object in the authors' file."""
-
-    def __new__(cls, *args: object, **kwargs: object) -> _Stub:
-        return super().__new__(cls)
-
-    def __init__(self, *args: object, **kwargs: object) -> None: ...
-
-    def __setstate__(self, state: object) -> None: ...
-
-    def __setitem__(self, key: object, value: object) -> None: ...
-
-    def append(self, value: object) -> None: ...
-
-    def extend(self, values: object) -> None: ...
-
-
-class _TensorsOnly(pickle.Unpickler):
-    """Makes tensors and plain containers; everything else becomes a `_Stub`, so no code of the file runs."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        wanted = (
-            (module == "collections" and name == "OrderedDict")
-            or (module == "torch._utils" and name in {"_rebuild_tensor_v2", "_rebuild_parameter"})
-            or (module == "torch" and name.endswith("Storage"))
-        )
-        return super().find_class(module, name) if wanted else _Stub
-
-
-def _state(path: Path) -> Weights:
-    reader = types.SimpleNamespace(
-        Unpickler=_TensorsOnly, load=lambda file, **how: _TensorsOnly(file, **how).load(), __name__="tensors"
-    )
-    held = torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
-    state = held.get("state_dict", held)
-    return {name: value.detach().float() for name, value in state.items() if isinstance(value, torch.Tensor)}
