@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
 from harness.core.errors import ConfigError
+from harness.engines import store
 from harness.engines.clip_engine import Clip, ClipEngine
 from harness.engines.registry import make_engine, parse_spec
 from harness.engines.weights import RANDOM_MARK
@@ -23,6 +25,7 @@ pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("ignore")]
 # Third-party warnings (torch, numba, funasr) are not this project's to fix, hence "ignore".
 
 RATE_HZ = 16_000
+PACKS = Path(__file__).parents[2] / "scenarios" / "packs"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -244,3 +247,29 @@ def test_weights_without_a_mark_are_called_by_their_name_alone(tmp_path: Path) -
     plain = engine(f"asr:openai-whisper:{path}")
     assert marked.name == f"{plain.name}, weights: random"
     assert marked.fingerprint == plain.fingerprint
+
+
+def test_dnsmos_windows() -> None:
+    """One window by hand: the session's own raw figure through the published quadratic; a short clip is repeated."""
+    import onnxruntime
+
+    ours = engine("mos:dnsmos")
+    one = noise(144_160 / RATE_HZ, seed=6)
+    session = onnxruntime.InferenceSession(str(store.resolve("dnsmos-p835") / "sig_bak_ovr.onnx"))
+    raw = float(session.run(None, {"input_1": one.pcm[None]})[0][0][2])
+    half = Clip(one.pcm[:80_000], RATE_HZ)
+    twice = Clip(np.tile(half.pcm, 2), RATE_HZ)
+    scores = ours.run([one, half, twice])
+    assert scores[0] == pytest.approx(-0.06766283 * raw**2 + 1.11546468 * raw + 0.04602535, abs=1e-4)
+    assert scores[1] == pytest.approx(scores[2], abs=1e-6)
+    # 10 s hold one window only: as published, 10 - 9.01 is rounded down, and the rest is not heard.
+    assert scores[2] == pytest.approx(ours.run([Clip(twice.pcm[:144_160], RATE_HZ)])[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["distillmos", "dnsmos"])
+def test_speech_is_better_than_speech_in_noise(kind: str) -> None:
+    pcm, rate_hz = soundfile.read(PACKS / "duplex-en" / "en-q-05.flac", dtype="float32")
+    noisy = pcm + 0.05 * np.random.default_rng(0).standard_normal(len(pcm)).astype(np.float32)
+    clean_mos, noisy_mos = engine(f"mos:{kind}").run([Clip(pcm, rate_hz), Clip(noisy, rate_hz)])
+    assert 1.0 <= noisy_mos < clean_mos - 0.5
+    assert clean_mos <= 5.0
