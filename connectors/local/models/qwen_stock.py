@@ -1,0 +1,91 @@
+"""The stock way of Qwen's Omni models: one call of `generate`, text as it comes, all sound in one piece at the end."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from connectors.local.model import Audio, Output, Pause, Text
+from connectors.local.models.qwen_tokens import Pieces
+from harness.core.audio import Float32
+
+POLL_S = 0.02
+"""How long the answer's thread is waited for before the worker may look for an interruption."""
+
+
+class InterruptedAnswerError(Exception):
+    """Raised inside `generate` to end it."""
+
+
+class TokenStreamer:
+    """What `generate` hands token ids to: the prompt first, then each token as soon as it is on the host.
+
+    Unlike transformers' text streamers it holds nothing back until a word ends.
+    """
+
+    def __init__(self, news: Callable[[int], None]) -> None:
+        self._news = news
+        self._prompt = True
+
+    def put(self, value: Any) -> None:
+        if not self._prompt:
+            for token in value.reshape(-1).tolist():
+                self._news(token)
+        self._prompt = False
+
+    def end(self) -> None:
+        """Nothing is held back."""
+
+
+def one_shot(
+    generate: Callable[[TokenStreamer], Float32], pieces: Pieces, modules: list[Any], said: list[int]
+) -> Iterator[Output]:
+    """Text and one packet of sound from `generate`, which runs in a thread of its own.
+
+    modules: those whose every call is a step, so that closing this generator ends `generate` within one. said: gets
+    the token ids.
+    """
+    news: queue.SimpleQueue[int | Float32 | BaseException | None] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def check(*_: Any) -> None:
+        if stop.is_set():
+            raise InterruptedAnswerError
+
+    def run() -> None:
+        try:
+            with ExitStack() as hooks:
+                for module in modules:
+                    hooks.callback(module.register_forward_pre_hook(check).remove)
+                news.put(generate(TokenStreamer(news.put)))
+        except InterruptedAnswerError:
+            pass
+        except BaseException as exc:  # noqa: BLE001  the worker's thread must hear of it
+            news.put(exc)
+        news.put(None)
+
+    thread = threading.Thread(target=run, name="generate", daemon=True)
+    thread.start()
+    try:
+        while True:
+            try:
+                item = news.get(timeout=POLL_S)
+            except queue.Empty:
+                yield Pause(0)
+                continue
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            if isinstance(item, int):
+                said.append(item)
+                if text := pieces.push(item):
+                    yield Text(text)
+            elif len(item):
+                yield Audio(item)
+    finally:
+        stop.set()
+        thread.join()
