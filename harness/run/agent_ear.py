@@ -122,11 +122,10 @@ class AgentEar:
         self._desk.close(self._number)
 
     def _held(self, now_ns: int, pause_ns: int) -> bool:
-        """Whether a pause has become an end: in what the peer sent it lasts so long (the stall in it apart), and
+        """Whether a pause has become an end: in what the peer sent and was played it lasts so long (stalls apart), and
         nothing that might end it is still to be judged."""
-        if self._desk.behind_ns() > JUDGED_NS:
-            return False
-        return now_ns >= max(pause_ns, self._resumed_ns) + HOLD_NS + JUDGED_NS
+        played_ns = min(now_ns - JUDGED_NS, self._end_ns)
+        return self._desk.behind_ns() <= JUDGED_NS and played_ns >= max(pause_ns, self._resumed_ns) + HOLD_NS
 
     def _packet(self, event: AudioReceived) -> None:
         start_ns = event.t_ns if self._dry else max(self._end_ns, event.t_ns)

@@ -146,7 +146,7 @@ def test_a_stall_in_a_response_is_no_end_but_one_of_a_continuous_peer_is(clip) -
 
 
 def test_a_pause_that_a_peer_sends_inside_a_response_is_an_end_only_after_two_seconds(clip) -> None:
-    sound = np.concatenate([clip.samples, np.zeros(RATE // 2, np.int16)])
+    sound = np.concatenate([clip.samples, np.zeros(RATE * 3, np.int16)])
     told, desk = Told(), InlineDesk()
     ear = ear_of(told, desk=desk)
     ear.take(packet(sound, T0))
@@ -164,16 +164,24 @@ def test_a_pause_that_a_peer_sends_inside_a_response_is_an_end_only_after_two_se
 
 
 def test_a_stall_does_not_lengthen_a_pause(clip) -> None:
-    """Silent for the last 1.5 s before a stall of 2.5 s: after it, a pause of 1.5 s, as it was sent."""
+    """Silent for the last 1.5 s before a stall of 2.5 s: in it and after it, a pause of 1.5 s, as it was sent."""
     sound = np.concatenate([clip.samples, np.zeros(RATE * 3 // 2 - (len(clip.samples) - clip.speech_end), np.int16)])
     told = Told()
     ear = ear_of(told)
     ear.take(packet(sound, T0))
     resumed_ns = T0 + samples_to_ns(len(sound), RATE) + 2_500 * NS_PER_MS
     ear.listen(T0 + samples_to_ns(clip.speech_end, RATE) + HOLD_NS - NS_PER_MS)
+    ear.listen(resumed_ns - NS_PER_MS)
     ear.take(packet(clip.samples, resumed_ns))
     ear.listen(resumed_ns + JUDGED_NS)
     assert told.kinds == ["start"]
+    # One of 3 s is an end all the same: that of the sound before it.
+    end_ns = resumed_ns + samples_to_ns(len(clip.samples), RATE)
+    ear.listen(end_ns + STALL_NS - 1)
+    assert told.kinds == ["start"]
+    ear.listen(end_ns + STALL_NS)
+    assert told.kinds == ["start", "stop"]
+    assert abs(told.calls[1][1] - resumed_ns - samples_to_ns(clip.speech_end, RATE)) <= 10 * NS_PER_MS
 
 
 def test_speech_after_a_pause_in_a_response_is_the_same_speech(clip) -> None:
