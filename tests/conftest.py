@@ -122,8 +122,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Who begins, and which tests stay together in one worker.
 
-    Exact tests stay together, so that the room is emptied for them once. Tests on the loopback mostly wait and share
-    nothing: they are dealt out one by one. Everything else stays with its module, for the sake of what that prepares.
+    Exact tests stay together, so that the room is emptied for them once. Tests on the loopback mostly wait: they are
+    dealt out one by one unless they share a fixture. All others stay with their module, for what that prepares.
     """
     if (room := config.stash.get(ROOM, None)) is None:
         return
@@ -134,7 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             groups[item.nodeid] = "exact"
         elif (asked := item.get_closest_marker("xdist_group")) is not None:
             groups[item.nodeid] = asked.args[0]
-        elif _has(item, "interop", "browser") or not _has(item, "loopback"):
+        elif _has(item, "interop", "browser") or not _has(item, "loopback") or _shares(item):
             groups[item.nodeid] = item.nodeid.partition("::")[0]
     mine = room.folder / f"{config.workerinput['workerid']}.json"  # type: ignore[attr-defined]
     mine.write_text(json.dumps(groups), "utf-8")
@@ -155,3 +155,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def _has(item: pytest.Item, *names: str) -> bool:
     return any(item.get_closest_marker(name) for name in names)
+
+
+def _shares(item: Any) -> bool:
+    """Whether the test has a fixture in common with others of its module."""
+    found = item._fixtureinfo.name2fixturedefs.values()
+    return any(fixture.scope in ("class", "module", "package") for fixtures in found for fixture in fixtures)

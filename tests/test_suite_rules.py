@@ -37,6 +37,17 @@ def test_dealt_out(k):
     stay("together", 0.05)
 
 
+@pytest.fixture(scope="module")
+def prepared():
+    stay("prepared", 0)
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("k", range(4))
+def test_with_a_fixture_in_common(k, prepared):
+    pass
+
+
 @pytest.mark.exact
 @pytest.mark.parametrize("k", ["a", "b@c"])
 def test_alone(k):
@@ -95,7 +106,7 @@ def run_suite(folder: Path, *options: str) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("options", [(), ("--numprocesses=2",)], ids=["one process", "workers"])
 def test_skips_under_ci_are_on_the_list_and_exact_tests_are_alone(tmp_path: Path, options: tuple[str, ...]) -> None:
     said, log = run_suite(tmp_path, *options)
-    assert "2 failed, 10 passed, 1 skipped" in said[-1]
+    assert "2 failed, 14 passed, 1 skipped" in said[-1]
     assert "FAILED tests/test_x.py::test_fails - assert False" in said
     (skipped,) = [line for line in said if line.startswith("FAILED tests/test_x.py::test_not_on_the_list - ")]
     assert "skipped under CI and not listed" in skipped
@@ -106,4 +117,6 @@ def test_skips_under_ci_are_on_the_list_and_exact_tests_are_alone(tmp_path: Path
             continue
         assert not inside or (name != "alone" and "alone" not in inside)
         inside.append(name)
-    assert len(log) == 2 * 10
+        f"{name} {what}" for name in ("alone", "prepared", "together") for what in ("in", "out")
+    ]
+    assert (log.count("alone in"), log.count("prepared in"), log.count("together in")) == (2, 1, 8)
