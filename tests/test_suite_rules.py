@@ -117,6 +117,4 @@ def test_skips_under_ci_are_on_the_list_and_exact_tests_are_alone(tmp_path: Path
             continue
         assert not inside or (name != "alone" and "alone" not in inside)
         inside.append(name)
-        f"{name} {what}" for name in ("alone", "prepared", "together") for what in ("in", "out")
-    ]
     assert (log.count("alone in"), log.count("prepared in"), log.count("together in")) == (2, 1, 8)
