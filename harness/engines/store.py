@@ -39,12 +39,14 @@ def resolve(
     fetch: Fetch | None = None,
     progress: Progress | None = None,
     hub_files: tuple[str, ...] | None = None,
+    revision: str = "",
 ) -> Path:
     """The folder (or file) that holds `model`.
 
     model: an existing local path, the name of a pinned model (fetched and assembled on first use), or a hub id
-    `owner/name`. hub_files: patterns of the files to take from the hub, by default all. Raises ConfigError for a name
-    that is none of these, PrerequisiteError where it cannot be had.
+    `owner/name`. hub_files: patterns of the files to take from the hub, by default all. revision: a commit or tag of
+    the hub's, by default its newest. Raises ConfigError for a name that is none of these, PrerequisiteError where it
+    cannot be had.
     """
     local = Path(model).expanduser()
     if local.exists():
@@ -52,7 +54,7 @@ def resolve(
     if model in PINNED:
         return ensure(PINNED[model], fetch=fetch, progress=progress)
     if model.count("/") == 1 and not model.startswith((".", "~", "/")):
-        return _from_hub(model, hub_files)
+        return _from_hub(model, hub_files, revision)
     raise ConfigError(f"no such model or path: {model}; {nearest(model, PINNED)}")
 
 
@@ -175,11 +177,13 @@ def _publish(assembled: Path, target: Path) -> None:
             raise
 
 
-def _from_hub(hub_id: str, files: tuple[str, ...] | None) -> Path:
+def _from_hub(hub_id: str, files: tuple[str, ...] | None, revision: str) -> Path:
     huggingface_hub = require("huggingface_hub", "asr")
     try:
-        patterns = {"allow_patterns": list(files)} if files else {}
-        return Path(huggingface_hub.snapshot_download(hub_id, **patterns))
+        options = {"allow_patterns": list(files)} if files else {}
+        return Path(
+            huggingface_hub.snapshot_download(hub_id, **options, **({"revision": revision} if revision else {}))
+        )
     except (OSError, ValueError) as exc:
         # The hub's own errors derive from OSError (its HTTP errors) or ValueError (a malformed id).
         first_line = str(exc).strip().splitlines()[0] if str(exc).strip() else type(exc).__name__
