@@ -98,7 +98,7 @@ def test_a_changed_pin_is_another_environment(tmp_path: Path) -> None:
 
 def test_set_up_finds_every_environment() -> None:
     names = [name for name, _ in builds()]
-    assert sorted(names) == ["agents_realtime", "dashscope", "google_genai", "pipecat", "speech"]
+    assert sorted(names) == ["agents_realtime", "dashscope", "google_genai", "pipecat", "scoring", "speech"]
     assert set(environments.SHARED.values()) <= set(names)
 
 
