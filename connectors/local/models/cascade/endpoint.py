@@ -38,6 +38,7 @@ class Endpoint:
         self._secret = Secret(key)
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread
         self._session: aiohttp.ClientSession | None = None
 
     def post(self, path: str, body: dict[str, Any], stop: threading.Event) -> Iterator[bytes]:
@@ -58,10 +59,26 @@ class Endpoint:
         finally:
             asked.cancel()
 
+    def close(self) -> None:
+        """End its connections and its loop; it opens new ones when it is asked again."""
+        if self._loop is None:
+            return
+        loop, self._loop = self._loop, None
+        asyncio.run_coroutine_threadsafe(self._hang_up(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+        loop.close()
+
+    async def _hang_up(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
     def _run(self, work: Coroutine[Any, Any, None]) -> Any:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name=f"{self.what}-http", daemon=True).start()
+            self._thread = threading.Thread(target=self._loop.run_forever, name=f"{self.what}-http", daemon=True)
+            self._thread.start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _ask(

@@ -22,11 +22,11 @@ class EndpointLlm:
         if not options.model:
             raise ConfigError(f"llm={options.spec}: an endpoint needs the model's name, --set llm_model=NAME")
         self._options = options
-        self._endpoint = Endpoint("llm", options.spec, options.key_env)
+        self.endpoint = Endpoint("llm", options.spec, options.key_env)
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"llm": f"{self._options.model} at {self._endpoint.base}"}
+        return {"llm": f"{self._options.model} at {self.endpoint.base}"}
 
     def load(self) -> None:
         """Nothing: the server has loaded."""
@@ -40,7 +40,7 @@ class EndpointLlm:
             "temperature": self._options.temperature,
         }
         reader = SseReader()
-        for data in self._endpoint.post("/chat/completions", body, stop):
+        for data in self.endpoint.post("/chat/completions", body, stop):
             yield from self._texts(reader.feed(data, 0))
         yield from self._texts(reader.finish(0))
 
@@ -51,7 +51,7 @@ class EndpointLlm:
             chunk = read_chunk(event.data, event.name)
             if isinstance(chunk, Failure | Unreadable):
                 why = chunk.message if isinstance(chunk, Failure) else chunk.reason
-                raise ConnectorError(f"llm={self._endpoint.base} failed in its answer: {why}", kind="peer")
+                raise ConnectorError(f"llm={self.endpoint.base} failed in its answer: {why}", kind="peer")
             yield from _contents(chunk)
 
 

@@ -22,13 +22,13 @@ class EndpointVoice:
         if not options.model:
             raise ConfigError(f"tts={options.spec}: an endpoint needs the model's name, --set tts_model=NAME")
         self._options = options
-        self._endpoint = Endpoint("tts", options.spec, options.key_env)
+        self.endpoint = Endpoint("tts", options.spec, options.key_env)
         english, _, chinese = options.voice.partition(",")
         self._voices: dict[Language, str] = {"en": english, "zh": chinese or english}
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"tts": f"{self._options.model} at {self._endpoint.base}"}
+        return {"tts": f"{self._options.model} at {self.endpoint.base}"}
 
     def load(self) -> None:
         """Nothing: the server has loaded."""
@@ -38,7 +38,7 @@ class EndpointVoice:
         body = {"model": self._options.model, "input": text, "response_format": "pcm"}
         body |= {"voice": name} if name else {}
         stream, resampler = PcmStream(), None
-        for data in self._endpoint.post("/audio/speech", body, stop):
+        for data in self.endpoint.post("/audio/speech", body, stop):
             sound = int16_to_float(pcm16_to_int16(stream.push(data)))
             rate_hz = stream.rate_hz or self._options.rate_hz
             if rate_hz != RATE_HZ:
