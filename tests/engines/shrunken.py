@@ -196,3 +196,50 @@ def _emotion2vec_conf() -> dict[str, Any]:
         "mlp_ratio": 2.0, "layer_norm_first": False, "average_top_k_layers": 2, "end_of_block_targets": False,
         "clone_batch": 8, "normalize": True, "modalities": {"audio": audio},
     }  # fmt: skip
+
+
+def paraformer(folder: Path) -> Path:
+    """A folder as paraformer-zh has it, 16 wide, with a vocabulary of eight."""
+    import funasr.models.paraformer.cif_predictor
+    import funasr.models.paraformer.decoder
+    import funasr.models.sanm.encoder  # noqa: F401 - its parts register by being imported
+    import torch
+    from funasr.models.paraformer.model import Paraformer
+
+    config: dict[str, Any] = {
+        "model": "Paraformer",
+        "model_conf": {
+            "ctc_weight": 0.0, "lsm_weight": 0.1, "length_normalized_loss": True, "predictor_weight": 1.0,
+            "predictor_bias": 1, "sampling_ratio": 0.75,
+        },
+        "encoder": "SANMEncoder",
+        "encoder_conf": {
+            "output_size": 16, "attention_heads": 2, "linear_units": 16, "num_blocks": 2, "input_layer": "pe",
+            "pos_enc_class": "SinusoidalPositionEncoder", "normalize_before": True, "kernel_size": 11,
+            "sanm_shfit": 0, "selfattention_layer_type": "sanm",
+        },
+        "decoder": "ParaformerSANMDecoder",
+        "decoder_conf": {
+            "attention_heads": 2, "linear_units": 16, "num_blocks": 1, "att_layer_num": 1, "kernel_size": 11,
+            "sanm_shfit": 0,
+        },
+        "predictor": "CifPredictorV2",
+        "predictor_conf": {"idim": 16, "threshold": 1.0, "l_order": 1, "r_order": 1, "tail_threshold": 0.45},
+        "frontend": "WavFrontend",
+        "frontend_conf": {
+            "fs": 16_000, "window": "hamming", "n_mels": 80, "frame_length": 25, "frame_shift": 10, "lfr_m": 7,
+            "lfr_n": 6,
+        },
+        "tokenizer": "CharTokenizer",
+        "tokenizer_conf": {"unk_symbol": "<unk>", "split_with_space": True},
+    }  # fmt: skip
+    tokens = ["<blank>", "<s>", "</s>", "今", "天", "好", "hello", "<unk>"]
+    torch.manual_seed(0)
+    network = Paraformer(**config, input_size=560, vocab_size=len(tokens))
+    folder.mkdir(exist_ok=True)
+    torch.save(network.state_dict(), folder / "model.pt")
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    (folder / "tokens.json").write_text(json.dumps(tokens, ensure_ascii=False), "utf-8")
+    paths = {"init_param": "model.pt", "config": "config.yaml", "tokenizer_conf": {"token_list": "tokens.json"}}
+    (folder / "configuration.json").write_text(json.dumps({"file_path_metas": paths}))
+    return mark(folder)

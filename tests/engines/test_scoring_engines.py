@@ -273,3 +273,19 @@ def test_speech_is_better_than_speech_in_noise(kind: str) -> None:
     clean_mos, noisy_mos = engine(f"mos:{kind}").run([Clip(pcm, rate_hz), Clip(noisy, rate_hz)])
     assert 1.0 <= noisy_mos < clean_mos - 0.5
     assert clean_mos <= 5.0
+
+
+def test_paraformer(tmp_path: Path) -> None:
+    from funasr import AutoModel
+
+    folder = shrunken.paraformer(tmp_path / "tiny")
+    ours = engine(f"asr:paraformer:{folder}")
+    heard = [one.text for one in ours.run(CLIPS[:2])]
+    theirs = AutoModel(model=str(folder), disable_update=True, disable_pbar=True, device="cpu", ncpu=1)
+    # The vocabulary has one word of letters, which stands apart only from another.
+    expected = [theirs.generate(clip.pcm)[0]["text"] for clip in CLIPS[:2]]
+    assert heard == [text.replace(" ", "").replace("hellohello", "hello hello") for text in expected]
+    assert heard[0] != heard[1]
+    assert "weights: random" in ours.name
+    with pytest.raises(ConfigError, match="hears Mandarin only, not 'en'"):
+        engine(f"asr:paraformer:{folder}", language="en")
