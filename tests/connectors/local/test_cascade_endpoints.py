@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
+import soundfile
 
 from connectors.local.models.cascade.llm import LlmOptions, make_llm
 from connectors.local.models.cascade.model import Cascade
@@ -140,3 +143,34 @@ def test_the_preset_names_the_reference() -> None:
     named = PRESETS["vocalbench-zh"]
     assert [named[key].rpartition("/")[2] for key in ("asr", "llm")] == ["whisper-large-v3", "Qwen3-8B"]
     assert named["tts_model"] == "CosyVoice2-0.5B"
+
+
+def test_cosyvoice_by_its_package(monkeypatch, tmp_path) -> None:
+    """A stand-in with the package's own interface: packets of a stream, shape (1, n), at the model's rate."""
+    soundfile.write(tmp_path / "prompt.wav", np.zeros((8_000, 2), dtype=np.float32), 8_000)
+    asked = []
+
+    class CosyVoice2:
+        sample_rate = 24_000
+
+        def __init__(self, folder: str) -> None:
+            asked.append(folder)
+
+        def inference_zero_shot(self, text, prompt_text, prompt, stream=False):
+            asked.append((text, prompt_text, prompt.shape, stream))
+            yield {"tts_speech": np.full((1, 600), 0.25, dtype=np.float32)}
+            yield {"tts_speech": np.full((1, 300), 0.5, dtype=np.float32)}
+
+    voice = make_voice(
+        TtsOptions(spec="cosyvoice2:some/folder", prompt_audio=str(tmp_path / "prompt.wav"), prompt_text="你好")
+    )
+    with pytest.raises(PrerequisiteError, match="clone FunAudioLLM/CosyVoice"):
+        voice.load()
+    monkeypatch.setitem(sys.modules, "cosyvoice.cli.cosyvoice", types.SimpleNamespace(CosyVoice2=CosyVoice2))
+    monkeypatch.setitem(sys.modules, "cosyvoice.cli", types.ModuleType("cosyvoice.cli"))
+    monkeypatch.setitem(sys.modules, "cosyvoice", types.ModuleType("cosyvoice"))
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(from_numpy=lambda array: array))
+    voice.load()
+    packets = list(voice.speak("今天。", "zh", None, threading.Event()))
+    assert [(len(packet), packet[0]) for packet in packets] == [(600, 0.25), (300, 0.5)]
+    assert asked == ["some/folder", ("今天。", "你好", (1, 16_000), True)]

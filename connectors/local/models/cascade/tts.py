@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
 import msgspec
+import numpy as np
 
 from harness.core.audio import Float32
 from harness.core.errors import ConfigError, nearest
@@ -81,8 +82,8 @@ def make_voice(options: TtsOptions) -> Voice:
 
 
 def at_rate(samples: Float32, rate_hz: int) -> Float32:
-    """`samples` at the cascade's rate."""
-    return resample(samples, rate_hz, RATE_HZ)
+    """`samples` at the cascade's rate, clipped to [-1, 1]."""
+    return np.clip(resample(samples, rate_hz, RATE_HZ), -1.0, 1.0)
 
 
 class Kokoro:

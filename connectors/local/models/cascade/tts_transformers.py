@@ -52,4 +52,4 @@ class TransformersVoice:
         made = self._pipe(text)
         sound = np.asarray(made["audio"], dtype=np.float32).reshape(-1)
         if len(sound):
-            yield at_rate(np.clip(sound, -1.0, 1.0), int(made["sampling_rate"]))
+            yield at_rate(sound, int(made["sampling_rate"]))
