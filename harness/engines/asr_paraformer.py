@@ -24,9 +24,12 @@ _FILES = ("config.yaml", "configuration.json", "model.pt")
 
 class Paraformer:
     """spec.model: a folder as funasr keeps it, or a hub id. Whole clips, no voice detection, no punctuation; Mandarin.
+    One clip a pass: padding beside a longer one can add a character (seen).
 
     Raises ConfigError for another language than `zh`.
     """
+
+    batch = 1
 
     def __init__(self, spec: EngineSpec) -> None:
         version = installed("funasr", "emotion")
@@ -34,10 +37,9 @@ class Paraformer:
         if spec.language not in (None, "zh"):
             raise ConfigError(f"Paraformer hears Mandarin only, not {spec.language!r}: take a Whisper engine")
         self.device: Literal["cpu", "cuda"] = torch_device(spec, "emotion")
-        self.batch = 1 if self.device == "cpu" else 16
         model = spec.model or HUB_ID
         self._folder = store.resolve_with(model, _FILES)
-        self.name = label(f"{model} (funasr {version}, no VAD, no punctuation)", self._folder)
+        self.name = label(f"{model} (funasr {version}, no VAD, no punctuation, no dither)", self._folder)
         files = [path for path in self._folder.iterdir() if path.is_file()]
         self.fingerprint = fingerprint("paraformer", version, installed("torch", "emotion"), sha256_of(files))
         self._model: Any = None
@@ -46,17 +48,20 @@ class Paraformer:
         if self._model is not None:
             return
         self._model = load_funasr(self._folder, msgspec.structs.replace(self._spec, device=self.device))
+        # funasr adds noise to the sound by default, another at every call.
+        self._model.kwargs["frontend"].dither = 0.0
 
     def run(self, clips: Sequence[Clip]) -> list[Transcript]:
         self.load()
-        signals = [resample(clip.pcm, clip.rate_hz, RATE_HZ) for clip in clips]
-        results = self._model.generate(signals, batch_size=len(signals))
-        # It writes Mandarin with a space between characters.
-        return [Transcript(text=_joined(result["text"]), words=None, model=self.name) for result in results]
+        return [Transcript(text=self._heard(clip), words=None, model=self.name) for clip in clips]
+
+    def _heard(self, clip: Clip) -> str:
+        (result,) = self._model.generate(resample(clip.pcm, clip.rate_hz, RATE_HZ))
+        return _joined(result["text"])
 
 
 def _joined(text: str) -> str:
-    """Words apart only where letters of an alphabet meet."""
+    """It writes a space between characters: words stay apart only where letters of an alphabet meet."""
     joined = ""
     for word in text.split():
         joined += f" {word}" if joined and joined[-1].isascii() and word[0].isascii() else word
