@@ -1,4 +1,4 @@
-"""The same loop without the harness: `python -m tests.gpu.bare_loop JSON`. Each line read is one answer, timed in ns."""
+"""The same loop without the harness: `python -m tests.gpu.bare_loop JSON`; each line read is an answer, timed in ns."""
 
 from __future__ import annotations
 
