@@ -6,8 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-import platformdirs
-
 CACHE_VARIABLE = "FIRSTPACKET_CACHE"
 """Environment variable that moves the cache."""
 
@@ -15,7 +13,13 @@ CACHE_VARIABLE = "FIRSTPACKET_CACHE"
 def cache_dir() -> Path:
     """The cache folder of this user, not necessarily there yet; FIRSTPACKET_CACHE overrides it."""
     override = os.environ.get(CACHE_VARIABLE)
-    return Path(override).expanduser() if override else Path(platformdirs.user_cache_dir("firstpacket"))
+    if override:
+        return Path(override).expanduser()
+    try:
+        import platformdirs
+    except ImportError:  # in the worker of a local model that runs under another Python
+        return Path.home() / ".cache" / "firstpacket"
+    return Path(platformdirs.user_cache_dir("firstpacket"))
 
 
 def write_atomic(path: Path, data: bytes) -> None:
