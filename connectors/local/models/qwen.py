@@ -14,6 +14,7 @@ from connectors.local.models.qwen_talker25 import KEPT, Talker25
 from connectors.local.models.qwen_tokens import AudioMarks
 from connectors.local.models.qwen_waves3 import Waves3
 from connectors.local.models.qwen_waves25 import Waves25
+from connectors.local.models.qwen_weights import Loaded
 from harness.core.audio import Float32
 
 CODES_25 = 8_193
@@ -41,17 +42,18 @@ class Qwen25Omni(QwenOmni):
     )
     """The model speaks only with this system message; source: the model card of Qwen/Qwen2.5-Omni-7B."""
 
-    def load(self) -> None:
-        super().load()
-        if self._random:
-            dit = self._omni.config.token2wav_config.dit_config
-            for name, begin in VOICES_25.items():
-                generator = self._torch.Generator().manual_seed(begin)
-                self._omni.speaker_map[name] = {
-                    "cond": self._torch.randn((1, dit.enc_emb_dim), generator=generator),
-                    "ref_mel": self._torch.randn((1, REFERENCE_FRAMES, dit.mel_dim), generator=generator),
-                    "bos_token": begin,
-                }
+    def _keep(self, loaded: Loaded) -> None:
+        super()._keep(loaded)
+        if self._omni.speaker_map:
+            return
+        dit = self._omni.config.token2wav_config.dit_config
+        for name, begin in VOICES_25.items():
+            generator = self._torch.Generator().manual_seed(begin)
+            self._omni.speaker_map[name] = {
+                "cond": self._torch.randn((1, dit.enc_emb_dim), generator=generator),
+                "ref_mel": self._torch.randn((1, REFERENCE_FRAMES, dit.mel_dim), generator=generator),
+                "bos_token": begin,
+            }
 
     def _generate(self, inputs: Inputs, limits: Limits, streamer: TokenStreamer) -> Float32:
         with self._omni.talker.register_forward_pre_hook(_with_mask, with_kwargs=True):
@@ -76,6 +78,9 @@ class Qwen25Omni(QwenOmni):
     @property
     def _code_ends(self) -> frozenset[int]:
         return frozenset((self._omni.talker.codec_pad_token, self._omni.talker.codec_eos_token))
+
+    def _talker_ends(self) -> dict[str, Any]:
+        return {"talker_eos_token_id": sorted(self._code_ends)}
 
     def _kept(self) -> tuple[int, int]:
         return KEPT

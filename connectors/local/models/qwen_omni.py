@@ -1,4 +1,4 @@
-"""Qwen's Omni models on transformers, measured packet by packet: what 2.5 and 3 share. `README_QWEN.md` is for users.
+"""Qwen's Omni models on transformers, measured packet by packet: what 2.5 and 3 share.
 
 `mode=incremental` steps thinker and talker together and decodes sound in growing blocks; `mode=stock` is one call of
 `generate`. Nothing of torch is imported before `load`.
@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
-from importlib import util
-from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -18,14 +16,14 @@ import numpy as np
 from connectors.local.device import place
 from connectors.local.facts import model_facts
 from connectors.local.model import Declaration, LocalModel, Output, Session
-from connectors.local.models.qwen_hearing import FRAME, RATE_HZ, Hearing, feature_extractor
+from connectors.local.models.qwen_hearing import FRAME, RATE_HZ, Hearing
 from connectors.local.models.qwen_steps import Inputs, Never, Picker, Sampling, Thinker
 from connectors.local.models.qwen_stock import TokenStreamer, one_shot
 from connectors.local.models.qwen_stream import Talker, Waves, stream
-from connectors.local.models.qwen_tokens import IM_END, AudioMarks, Exchange, Pieces, prompt, stand_in
-from connectors.local.random_weights import build
+from connectors.local.models.qwen_tokens import IM_END, AudioMarks, Exchange, Pieces, prompt
+from connectors.local.models.qwen_weights import Loaded, random, stored
 from harness.core.audio import Float32, Int16
-from harness.core.errors import ConfigError, PrerequisiteError, nearest
+from harness.core.errors import ConfigError, nearest
 from harness.core.weights_mark import RANDOM
 from harness.engines.extras import require
 
@@ -135,9 +133,9 @@ class QwenOmni(LocalModel):
             attention=self._attention,
             mode=self._mode,
             sampling="greedy" if self._greedy else "stock",
-            size=self._size if self._random else "",
-            tokenizer="stand-in: made-up words in Qwen2's format" if self._random else "",
-            vision_tower="not real: one layer" if self._random else "",
+            size=self._size if self._source == RANDOM else "",
+            tokenizer="stand-in: made-up words in Qwen2's format" if self._source == RANDOM else "",
+            vision_tower="not real: one layer" if self._source == RANDOM else "",
             answer_limit=f"{self._limits.tokens} text tokens, {self._limits.frames} codec frames",
             blocks=" ".join(map(str, self._blocks)) + " frames (first, largest, left, right)"
             if self._mode == "incremental"
@@ -149,47 +147,32 @@ class QwenOmni(LocalModel):
     # --- loading --------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        torch = require("torch", "local")
-        transformers = require("transformers", "local")
-        self._torch = torch
+        self._torch = require("torch", "local")
+        kind = getattr(require("transformers", "local"), self.class_name)
         self._at = place(self._device, self._dtype)
         self._use_threads()
-        torch.manual_seed(self._seed)
-        self._random = self._weights == RANDOM
-        kind = getattr(transformers, self.class_name)
-        self._source: Path | str = RANDOM
-        if self._random:
-            config = self._config()
-            config._attn_implementation = self._attention
-            self._omni = build(
-                lambda: kind(config),
-                device=str(self._at.device),
-                dtype=str(self._at.dtype).removeprefix("torch."),
-                float32=self.in_float32,
-                seed=self._seed,
-            )
-            self._tokenizer = stand_in()
-            self._extractor = feature_extractor()
+        self._torch.manual_seed(self._seed)
+        if self._weights == RANDOM:
+            self._keep(random(kind, self._config(), self._at, self._attention, self.in_float32, self._seed))
         else:
-            self._source = _folder(self._weights, self._revision)
-            self._omni = self._from_files(kind)
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._source)
-            self._extractor = transformers.AutoFeatureExtractor.from_pretrained(self._source)
+            self._keep(stored(kind, self._weights, self._revision, self._at, self._attention, self.in_float32))
+
+    def _keep(self, loaded: Loaded) -> None:
+        self._omni, self._tokenizer, self._extractor, self._source, self._trained = loaded
         self._omni.eval().requires_grad_(False)
-        self._bad_codes = self._never_picked() if self._random else ()
+        self._bad_codes = () if self._trained else self._never_picked()
         own = self._omni.thinker.generation_config.eos_token_id
         ends = [own] if isinstance(own, int) else own or []
         self._ends = frozenset((IM_END, *ends))
-        frames = round((self._audio_s or RANDOM_SECONDS) * self.frames_a_second)
-        self._limits = Limits(
-            self._text_tokens or (RANDOM_TOKENS if self._random else STOCK_TOKENS),
-            frames if self._random or self._audio_s else STOCK_FRAMES,
-        )
+        self._bad_tokens = () if self._trained else tuple(self._ends)
+        tokens, seconds = (0, 0.0) if self._trained else (RANDOM_TOKENS, RANDOM_SECONDS)
+        frames = round((self._audio_s or seconds) * self.frames_a_second)
+        self._limits = Limits(self._text_tokens or tokens or STOCK_TOKENS, frames or STOCK_FRAMES)
 
     def warm_up(self) -> None:
         """An answer of one second, and how much blocks change the sound against decoding it in one piece."""
         self.start(Session(turn="manual"))
-        if self._random:
+        if self._source == RANDOM:
             self._quieten()
         noise = np.random.default_rng(0).normal(0, 0.05, RATE_HZ).astype(np.float32)
         for _ in self._answer(noise, Limits(WARM_UP_TOKENS, WARM_UP_FRAMES)):
@@ -213,18 +196,6 @@ class QwenOmni(LocalModel):
         layer.weight.mul_(SPEECH_LEVEL / level[0])
         if layer.bias is not None:
             layer.bias.mul_(SPEECH_LEVEL / level[0])
-
-    def _from_files(self, kind: Any) -> Any:
-        more = {"device_map": {"": str(self._at.device)}} if util.find_spec("accelerate") else {}
-        try:
-            omni = kind.from_pretrained(
-                self._source, dtype=self._at.dtype, attn_implementation=self._attention, **more
-            ).to(self._at.device)
-        except (OSError, ValueError, ImportError) as exc:
-            raise PrerequisiteError(f"{self._source}: cannot be loaded: {str(exc).splitlines()[0]}") from exc
-        for name in self.in_float32:
-            omni.get_submodule(name).float()
-        return omni
 
     # --- a session ------------------------------------------------------------------------------------------------
 
@@ -256,7 +227,7 @@ class QwenOmni(LocalModel):
         thinker = Thinker(
             self._omni.thinker,
             inputs,
-            Picker(Sampling(), sorted(self._ends) if self._random else ()),
+            Picker(Sampling(), self._bad_tokens),
             self._ends,
             limits.tokens,
             self._kept(),
@@ -295,10 +266,10 @@ class QwenOmni(LocalModel):
         self._torch.manual_seed(self._seed)
         drawn = self._talker_sampling().arguments
         arguments = {f"talker_{name}": value for name, value in drawn.items()}
-        if self._random:
-            lists = require("transformers", "local").LogitsProcessorList
-            arguments["thinker_logits_processor"] = lists([Never(sorted(self._ends))])
-            arguments["talker_logits_processor"] = lists([Never(self._bad_codes)])
+        for part, never in (("thinker", self._bad_tokens), ("talker", self._bad_codes)):
+            if never:
+                processors = require("transformers", "local").LogitsProcessorList([Never(never)])
+                arguments[f"{part}_logits_processor"] = processors
         _, wave = self._omni.generate(
             input_ids=inputs.ids,
             attention_mask=self._torch.ones_like(inputs.ids),
@@ -308,6 +279,7 @@ class QwenOmni(LocalModel):
             thinker_do_sample=False,
             thinker_streamer=streamer,
             thinker_eos_token_id=sorted(self._ends),
+            **self._talker_ends(),
             thinker_max_new_tokens=limits.tokens,
             talker_max_new_tokens=limits.frames,
             **arguments,
@@ -316,6 +288,10 @@ class QwenOmni(LocalModel):
 
     def _talker_sampling(self) -> Sampling:
         return self.talker_sampling._replace(sample=not self._greedy)
+
+    def _talker_ends(self) -> dict[str, Any]:
+        """For `generate`: ids that end the sound, where it takes them."""
+        return {}
 
     # --- what differs ---------------------------------------------------------------------------------------------
 
@@ -359,21 +335,6 @@ class QwenOmni(LocalModel):
     @abstractmethod
     def _parts(self) -> list[Any]:
         """Modules whose every call is a step."""
-
-
-def _folder(weights: str, revision: str) -> Path:
-    """Where the weights are; a hub id is fetched, or found in the hub's cache."""
-    if Path(weights).is_dir():
-        return Path(weights)
-    hub = require("huggingface_hub", "local")
-    try:
-        return Path(hub.snapshot_download(weights, revision=revision or None))
-    except Exception as exc:
-        reason = (str(exc).splitlines() or [type(exc).__name__])[0]
-        raise PrerequisiteError(
-            f"weights={weights}: no such folder here, and not to be had from the hub ({reason}); "
-            "give a folder, or weights=random for timing only"
-        ) from exc
 
 
 def _all(waves: Waves, frames: list[Any]) -> Float32:
