@@ -20,11 +20,11 @@ from connectors.local.wire import (
     Alive,
     Described,
     Emitted,
+    End,
     Ended,
     Failed,
     Hello,
     Loaded,
-    ToWorker,
     decode_from_worker,
     encode,
 )
@@ -47,8 +47,17 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     stopped_by_us: bool = False
 
 
+class Listener:
+    """Whoever holds a session with the worker. ended: set when the worker has ended it, or itself."""
+
+    def __init__(self, on_event: Callable[[Event], None], on_death: Callable[[Death], None]) -> None:
+        self.on_event = on_event
+        self.on_death = on_death
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
 class WorkerHandle:
-    """One worker process. At most one session is on; its events go to `on_event`, the worker's end to `on_death`."""
+    """One worker process and the sessions that are on."""
 
     def __init__(self, label: str, interpreter: Interpreter, clock: Clock) -> None:
         self._label = label
@@ -57,13 +66,11 @@ class WorkerHandle:
         loop = asyncio.get_running_loop()
         self._described: asyncio.Future[Declaration] = loop.create_future()
         self._loaded: asyncio.Future[Loaded] = loop.create_future()
-        self._ended: asyncio.Future[None] = loop.create_future()
-        self.session = 0
+        self._opened = 0
+        self._sessions: dict[int, Listener] = {}
         self.facts: dict[str, Any] = {}
         """What the model said of itself last."""
         self.death: Death | None = None
-        self.on_event: Callable[[Event], None] | None = None
-        self.on_death: Callable[[Death], None] | None = None
         self._child: Child
         self._failed: Failed | None = None
         self._hung_ns = 0
@@ -96,23 +103,28 @@ class WorkerHandle:
     def when_drained(self, callback: Callable[[int], None]) -> None:
         self._child.when_drained(callback)
 
-    def open(self) -> int:
-        """The number of the next session, which is on from now."""
-        self.session += 1
-        self._ended = asyncio.get_running_loop().create_future()
-        return self.session
+    def open(self, on_event: Callable[[Event], None], on_death: Callable[[Death], None]) -> int:
+        """The number of a new session, which is on from now: its events go to `on_event`, the worker's end to
+        `on_death`."""
+        self._opened += 1
+        self._sessions[self._opened] = Listener(on_event, on_death)
+        return self._opened
 
-    async def end(self, goodbye: ToWorker, limit_s: float) -> None:
-        """End the session; a model that does not come back within `limit_s` costs the worker its life."""
+    async def end(self, session: int, limit_s: float) -> None:
+        """End a session; a model that does not come back within `limit_s` costs the worker its life."""
         if self.alive:
-            self._child.write(encode(goodbye))
+            self._child.write(encode(End(session)))
             try:
                 async with asyncio.timeout(limit_s):
-                    await asyncio.shield(self._ended)
+                    await asyncio.shield(self._sessions[session].ended)
             except TimeoutError:
                 self._hung_ns = self._clock.now_ns()
                 self._child.kill()
                 await self._child.stop(STOP_LIMIT_S)
+
+    def forget(self, session: int) -> None:
+        """Nothing more of this session is heard."""
+        self._sessions.pop(session, None)
 
     async def stop(self) -> None:
         """End the process; never raises."""
@@ -140,9 +152,10 @@ class WorkerHandle:
     def _message(self, message: Message) -> None:
         record = decode_from_worker(message.payload)
         if isinstance(record, Emitted):
-            if record.session == self.session and self.on_event:
+            listener = self._sessions.get(record.session)
+            if listener:
                 first_ns = message.first_byte_ns if message.first_byte_ns != message.t_ns else 0
-                self.on_event(
+                listener.on_event(
                     msgspec.structs.replace(
                         record.event, t_ns=message.t_ns, first_byte_ns=first_ns, wire_bytes=message.wire_bytes
                     )
@@ -151,8 +164,7 @@ class WorkerHandle:
             self._alive_ns = message.t_ns - record.step_ns
         elif isinstance(record, Ended):
             self.facts = record.facts
-            if record.session == self.session and not self._ended.done():
-                self._ended.set_result(None)
+            self._over(record.session)
         elif isinstance(record, Described):
             self._described.set_result(record.declaration)
         elif isinstance(record, Loaded):
@@ -178,10 +190,14 @@ class WorkerHandle:
             if not waiting.done():
                 waiting.set_exception(self.error())
                 waiting.exception()  # seen: no warning when nobody waits
-        if not self._ended.done():
-            self._ended.set_result(None)
-        if self.on_death:
-            self.on_death(self.death)
+        for session, listener in list(self._sessions.items()):
+            self._over(session)
+            listener.on_death(self.death)
+
+    def _over(self, session: int) -> None:
+        listener = self._sessions.get(session)
+        if listener and not listener.ended.done():
+            listener.ended.set_result(None)
 
     def _cause(self, t_ns: int, code: int | None) -> Death:
         if self._hung_ns:

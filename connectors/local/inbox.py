@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 
 from connectors.local.wire import Begin, Do, End
 from harness.core.clock import Clock
@@ -15,23 +15,26 @@ AUDIO_LIMIT = 1_500
 
 
 class Inbox:
-    """A queue between two threads. full: more audio waits than `AUDIO_LIMIT`."""
+    """A queue between two threads. full: more audio of one session waits than `AUDIO_LIMIT`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._orders: deque[Order] = deque()
         self._changed = threading.Condition()
-        self._audio = 0
-        self._stops = 0
+        self._audio: Counter[int] = Counter()
+        self._stops: Counter[int] = Counter()
 
     @property
     def full(self) -> bool:
-        return self._audio > AUDIO_LIMIT
+        return any(waiting > AUDIO_LIMIT for waiting in self._audio.values())
 
     @property
-    def stop_waits(self) -> bool:
-        """Whether the present answer is about to be cut off, so that nothing more of it should leave."""
-        return self._stops > 0
+    def waiting(self) -> bool:
+        return bool(self._orders)
+
+    def stop_waits(self, session: int) -> bool:
+        """Whether the session's answer is about to be cut off, so that nothing more of it should leave."""
+        return session in self._stops
 
     def put(self, order: Order) -> None:
         with self._changed:
@@ -53,6 +56,12 @@ class Inbox:
 
     def _count(self, order: Order, by: int) -> None:
         if isinstance(order, End) or (isinstance(order, Do) and isinstance(order.command, Cancel)):
-            self._stops += by
+            self._add(self._stops, order.session, by)
         elif isinstance(order, Do) and isinstance(order.command, AppendAudio):
-            self._audio += by
+            self._add(self._audio, order.session, by)
+
+    @staticmethod
+    def _add(counts: Counter[int], session: int, by: int) -> None:
+        counts[session] += by
+        if not counts[session]:
+            del counts[session]

@@ -34,6 +34,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     `push_audio` gets blocks of exactly this many input samples (0: as they come). unit_delay: units of
     input before the first of output. continuous: it has no turns;
     text and audio come from `push_audio` and `end_turn` is never called. text: its order against the audio.
+    sessions: held at once; a model that declares more than one has `seat` and `batch`.
     step_limit_s: a step that lasts longer is a hang. load_limit_s: the same for `load`.
     """
 
@@ -46,6 +47,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     continuous: bool = False
     text: Literal["none", "before_audio", "with_audio", "text_after_audio"] = "before_audio"
     user_transcript: bool = False
+    sessions: int = 1
     step_limit_s: float = 10.0
     load_limit_s: float = 600.0
 
@@ -53,6 +55,8 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("input_rate_hz", "output_rate_hz"):
             if not RATES_HZ[0] <= getattr(self, name) <= RATES_HZ[1]:
                 raise ConfigError(f"the model declares {name}={getattr(self, name)}, which is no sample rate")
+        if self.sessions < 1:
+            raise ConfigError(f"the model declares sessions={self.sessions}, it must hold one at least")
         if not self.turns and not self.continuous:
             raise ConfigError("the model declares no turn mode and is not continuous")
 
@@ -160,10 +164,21 @@ class LocalModel(ABC):
         """Hear user audio, shape (n,), at the input rate. One step: return or yield what there is, don't answer here
         unless the model is continuous. Called during an answer too."""
 
-    def end_turn(self) -> Iterator[Output]:
+    def end_turn(self) -> Iterator[Output] | None:
         """Answer what was heard since the last turn: a generator, one yield a step. Audio that waits is pushed before
         its first step. When the answer is interrupted the generator is closed: `GeneratorExit` rises at the yield."""
         return iter(())
+
+    def seat(self, number: int) -> LocalModel:
+        """For `sessions` above 1: what holds the sessions of seat `number` (0 and up) with these weights. Asked for
+        once each, after `warm_up`; only `start`, `push_audio`, `end_turn` and `interrupt` of it are used.
+        Its `end_turn` may give None: then the answer comes from `batch`, which ends it with `Done`."""
+        raise NotImplementedError(f"{type(self).__name__} declares several sessions and has no seat()")
+
+    def batch(self) -> Iterable[tuple[int, Output]] | None:
+        """For `sessions` above 1: one step for all seats that have something to compute, as (seat, output). Called
+        after orders (audio, an ended turn) were carried out and again as long as it gives anything."""
+        return None
 
     def interrupt(self) -> None:  # noqa: B027  optional
         """The answer was cut off: drop what was prepared. Called after the generator was closed."""

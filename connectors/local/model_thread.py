@@ -1,238 +1,74 @@
-"""The model's thread: takes orders, steps the model, stamps what it yields. Knows nothing of processes or sockets.
+"""The model's thread: hands orders to the sessions, and steps their answers in turn. Knows nothing of processes.
 
-Between any two steps of an answer every waiting order is carried out first, so a cancellation, an interruption by
-the user's voice and the end of a session all take effect within one step.
+Between any two steps every waiting order is carried out first, so a cancellation, an interruption by the user's voice
+and the end of a session all take effect within one step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-import msgspec
-import numpy as np
+from collections.abc import Callable
 
 from connectors.local.inbox import Inbox, Order
-from connectors.local.model import (
-    Audio,
-    Done,
-    LocalModel,
-    Mark,
-    Output,
-    Pause,
-    Session,
-    Text,
-    UserSpeechStarted,
-    UserSpeechStopped,
-    UserTranscript,
-)
-from connectors.local.wire import Begin, Do, Emitted, Ended, FromWorker
-from harness.core import events
-from harness.core.audio import Int16, float_to_int16, int16_to_pcm16, pcm16_to_int16
+from connectors.local.model import LocalModel
+from connectors.local.seat import Seat
+from connectors.local.wire import Begin, Do, FromWorker
 from harness.core.clock import Clock
-from harness.core.commands import AnyCommand, AppendAudio, Cancel, Commit, Configure, CreateResponse
-from harness.core.events import AnyEvent
 
 
 class ModelThread:
-    """Serves one session after another with a loaded `model`. send: hands a record to the harness, any thread."""
+    """Serves sessions with a loaded `model`, as many at once as it declares. send: hands a record on, any thread."""
 
     def __init__(
         self, model: LocalModel, name: str, inbox: Inbox, send: Callable[[FromWorker], None], clock: Clock
     ) -> None:
-        self._model = model
-        self._declaration = model.declaration
-        self._name = name
+        declared = model.declaration
+        own = [model] if declared.sessions == 1 else [model.seat(number) for number in range(declared.sessions)]
+        self._seats = [Seat(each, model, name, inbox, send, clock) for each in own]
+        self._batch = model.batch if declared.sessions > 1 else None
+        self._stirred = False
         self._inbox = inbox
-        self._send = send
         self._clock = clock
-        self._session = 0
-        self._vad = False
-        self._pending = np.zeros(0, dtype=np.int16)
-        self._answer: Iterator[Output] | None = None
-        self._response = ""
-        self._responses = 0
-        self._spoke = False
-        self._resume_ns = 0
         self.step_started_ns = 0
         """When the present step began, 0 between steps; read by the watching thread."""
 
     def serve(self) -> None:
         """Work for ever. Whatever the model raises comes out of here."""
         while True:
-            order = self._inbox.take(self._resume_ns if self._answer else None)
+            order = self._inbox.take(self._due_ns())
+            self.step_started_ns = self._clock.now_ns()
             if order is not None:
-                self.step_started_ns = self._clock.now_ns()
                 self._carry_out(order)
-            elif self._answer is not None:
-                self.step_started_ns = self._clock.now_ns()
-                self._step(self._answer)
+                self._stirred = self._batch is not None
+            else:
+                self._round()
             self.step_started_ns = 0
 
-    # --- orders ---------------------------------------------------------------------------------------------------
+    def _due_ns(self) -> int | None:
+        if self._stirred:
+            return 0
+        return min((seat.due_ns for seat in self._seats if seat.due_ns is not None), default=None)
+
+    def _round(self) -> None:
+        """A step of each answer, then one of the batch; orders are looked for in between."""
+        for seat in self._seats:
+            if self._inbox.waiting:
+                return
+            seat.step()
+        if self._batch is None or not self._stirred:
+            return
+        self._stirred = False
+        for number, output in self._batch() or ():
+            self._stirred = True
+            self._seats[number].take(output, self._clock.now_ns())
 
     def _carry_out(self, order: Order) -> None:
+        wanted = 0 if isinstance(order, Begin) else order.session
+        seat = next((seat for seat in self._seats if seat.session == wanted), None)
+        if seat is None:
+            return
         if isinstance(order, Begin):
-            self._begin(order.session, order.configure)
-        elif order.session != self._session:
-            return
+            seat.begin(order.session, order.configure)
         elif isinstance(order, Do):
-            self._command(order.command)
+            seat.command(order.command)
         else:
-            self._stop("session_ended")
-            self._send(Ended(order.session, dict(self._model.facts)))
-            self._session = 0
-
-    def _begin(self, session: int, configure: Configure) -> None:
-        self._session, self._vad = session, configure.turn == "vad"
-        self._pending = np.zeros(0, dtype=np.int16)
-        self._responses = 0
-        self._emit(events.SessionReady(t_ns=0, phase="created", model=self._name))
-        self._model.start(
-            Session(
-                turn=configure.turn,
-                instructions=configure.instructions,
-                voice=configure.voice,
-                language=configure.language,
-                silence_ms=configure.silence_ms,
-                extra=configure.extra,
-            )
-        )
-        rates = (self._declaration.input_rate_hz, self._declaration.output_rate_hz)
-        ready = events.SessionReady(
-            t_ns=0, phase="updated", model=self._name, input_rate_hz=rates[0], output_rate_hz=rates[1]
-        )
-        self._emit(ready)
-
-    def _command(self, command: AnyCommand) -> None:
-        if isinstance(command, AppendAudio):
-            self._pending = np.concatenate((self._pending, pcm16_to_int16(command.pcm)))
-            unit = self._declaration.unit_samples or len(self._pending)
-            while len(self._pending) >= unit > 0:
-                block, self._pending = self._pending[:unit], self._pending[unit:]
-                self._push(block)
-        elif isinstance(command, Commit):
-            # The tail of the turn may be shorter than the unit: the model gets it as it is.
-            block, self._pending = self._pending, self._pending[:0]
-            if len(block):
-                self._push(block)
-            self._emit(events.InputCommitted(t_ns=0))
-        elif isinstance(command, CreateResponse):
-            if self._answer is None:
-                self._begin_answer()
-            else:
-                self._refuse("response_active", "an answer is under way already")
-        elif isinstance(command, Cancel):
-            if self._response:
-                self._stop("client_cancelled")
-            else:
-                self._refuse("nothing_to_cancel", "no answer is under way")
-
-    def _push(self, block: Int16) -> None:
-        for output in self._model.push_audio(block) or ():
-            produced_ns = self._clock.now_ns()
-            if isinstance(output, UserSpeechStarted):
-                self._emit(events.UserSpeechStarted(t_ns=0, audio_ms=output.audio_ms), produced_ns)
-                if self._vad and self._response:
-                    self._emit(events.Interrupted(t_ns=0, reason="user_speech", response=self._response))
-                    self._stop("turn_detected")
-            elif isinstance(output, UserSpeechStopped):
-                self._emit(events.UserSpeechStopped(t_ns=0, audio_ms=output.audio_ms), produced_ns)
-                if self._vad:
-                    self._emit(events.InputCommitted(t_ns=0))
-                    self._stop("turn_detected")
-                    self._begin_answer()
-            else:
-                self._put_out(output, produced_ns)
-
-    # --- answers --------------------------------------------------------------------------------------------------
-
-    def _begin_answer(self) -> None:
-        self._open_response()
-        self._answer = iter(self._model.end_turn())
-        self._resume_ns = 0
-
-    def _step(self, answer: Iterator[Output]) -> None:
-        output = next(answer, None)
-        produced_ns = self._clock.now_ns()
-        if self._inbox.stop_waits:
-            return
-        if output is None:
-            self._finish("completed", "")
-        else:
-            self._put_out(output, produced_ns)
-
-    def _stop(self, reason: str) -> None:
-        """Cut the answer off, if there is one."""
-        if not self._response:
-            return
-        answer, self._answer = self._answer, None
-        if answer is not None and hasattr(answer, "close"):
-            answer.close()
-        self._model.interrupt()
-        self._finish("cancelled", reason)
-
-    def _open_response(self) -> None:
-        self._responses += 1
-        self._response, self._spoke = f"{self._session}.{self._responses}", False
-        self._emit(events.ResponseStarted(t_ns=0, response=self._response))
-
-    def _finish(self, status: str, reason: str, usage: dict[str, int] | None = None) -> None:
-        self._answer = None
-        response, self._response = self._response, ""
-        if not response:
-            return
-        if self._spoke:
-            self._emit(events.AudioDone(t_ns=0, response=response))
-        self._emit(events.ResponseDone(t_ns=0, response=response, status=status, reason=reason, usage=usage))
-
-    def _put_out(self, output: Output, produced_ns: int) -> None:
-        """Send one output; text and audio of a model with turns always belong to a response."""
-        if isinstance(output, Pause):
-            self._resume_ns = output.until_ns
-            return
-        if isinstance(output, Done):
-            self._finish("completed", "", output.usage)
-            return
-        if isinstance(output, Text | Audio) and not self._response and not self._declaration.continuous:
-            self._open_response()
-        if isinstance(output, Text):
-            self._emit(
-                events.TextReceived(t_ns=0, text=output.text, kind="token", response=self._response), produced_ns
-            )
-        elif isinstance(output, Audio):
-            self._spoke = True
-            samples = _as_int16(output)
-            packet = events.AudioReceived(
-                t_ns=0,
-                samples=len(samples),
-                rate_hz=self._declaration.output_rate_hz,
-                response=self._response,
-                pcm=int16_to_pcm16(samples),
-            )
-            self._emit(packet, produced_ns)
-        elif isinstance(output, UserTranscript):
-            self._emit(events.UserTranscript(t_ns=0, text=output.text, final=output.final), produced_ns)
-        elif isinstance(output, Mark):
-            self._emit(events.RawReceived(t_ns=0, name=f"stage.{output.name}"), produced_ns)
-        else:
-            raise TypeError(f"the model yielded a {type(output).__name__} where none belongs")
-
-    def _refuse(self, code: str, message: str) -> None:
-        self._emit(events.PeerError(t_ns=0, code=code, message=message))
-
-    def _emit(self, event: AnyEvent, produced_ns: int = 0) -> None:
-        stamped = msgspec.structs.replace(event, produced_ns=produced_ns or self._clock.now_ns())
-        self._send(Emitted(self._session, stamped))
-
-
-def _as_int16(packet: Audio) -> Int16:
-    samples = np.asarray(packet.samples)
-    if samples.ndim != 1:
-        raise TypeError(f"the model yielded audio of shape {samples.shape}, it must be mono (n,)")
-    if samples.dtype == np.int16:
-        return samples.astype(np.int16, copy=False)
-    if samples.dtype.kind != "f":
-        raise TypeError(f"the model yielded {samples.dtype} audio, it must be int16 or float32")
-    if not np.isfinite(samples).all():
-        raise ValueError("the model yielded audio that is not finite (NaN or infinity)")
-    return float_to_int16(samples)
+            seat.end()

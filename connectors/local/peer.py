@@ -12,7 +12,7 @@ from connectors.local.interpreter import other, own
 from connectors.local.model import Declaration
 from connectors.local.power import PowerWatch
 from connectors.local.settings import BUNDLED, arguments, place_of
-from connectors.local.wire import Begin, Do, End, Hello, encode
+from connectors.local.wire import Begin, Do, Hello, encode
 from harness.core.audio import NS_PER_MS
 from harness.core.clock import Clock
 from harness.core.commands import AppendAudio, Cancel, Command, Commit, Configure, CreateResponse
@@ -45,10 +45,9 @@ class LocalConnection:
         self._release = release
         self._sink = sink
         self._clock = clock
-        self._number = worker.open()
         self._closed = False
         self._configured: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        worker.on_event, worker.on_death = self._event, self._died
+        self._number = worker.open(self._event, self._died)
 
     def prepare(self, command: Command) -> bytes:
         if not isinstance(command, AppendAudio | Commit | CreateResponse | Cancel):
@@ -84,13 +83,13 @@ class LocalConnection:
         self._closed = True
         try:
             if self._worker.alive:
-                await self._worker.end(End(self._number), self._step_limit_s)
+                await self._worker.end(self._number, self._step_limit_s)
                 peak = self._worker.facts.get("peak_memory_mb")
                 if peak:
                     self._sink(RawReceived(t_ns=self._clock.now_ns(), name="peak_memory", usage={"mb": peak}))
                 self._sink(ConnectionClosed(t_ns=self._clock.now_ns(), by="us"))
         finally:
-            self._worker.on_event = self._worker.on_death = None
+            self._worker.forget(self._number)
             self._release()
 
     def _event(self, event: Event) -> None:
@@ -134,7 +133,8 @@ class LocalPeer:
         self._facts: dict[str, Any] = {}
         self._fresh = ""
         self._worker: WorkerHandle | None = None
-        self._turnstile = asyncio.Semaphore(1)
+        self._turnstile = asyncio.Semaphore(0)
+        self._starting = asyncio.Lock()
         if options.target in BUNDLED:
             model = BUNDLED[options.target]
             self._declaration = model(**arguments(model, settings)).declaration
@@ -183,6 +183,7 @@ class LocalPeer:
         except BaseException:
             self._stop_power()
             raise
+        self._turnstile = asyncio.Semaphore(self._sessions)
         return self
 
     async def __aexit__(
@@ -193,20 +194,26 @@ class LocalPeer:
             await self._worker.stop()
             self._worker = None
 
+    @property
+    def _sessions(self) -> int:
+        return self._declaration.sessions if self._declaration else 1
+
     def _stop_power(self) -> None:
         if self._power is not None:
             self._power.stop()
 
     async def connect(self, configure: Configure, sink: Sink) -> LocalConnection:
-        """Open a session; while another one is open, wait for its end. A dead worker is replaced first."""
+        """Open a session; while the model holds as many as it can, wait for an end. A dead worker is replaced first."""
         asked_ns, queued = self._clock.now_ns(), self._turnstile.locked()
         await self._turnstile.acquire()
         try:
             waited_ns = self._clock.now_ns() - asked_ns
             if queued and waited_ns > QUEUED_NS:
-                message = f"waited {waited_ns / NS_PER_MS:.0f} ms: the model serves one session at a time"
+                several = f"{self._sessions} sessions" if self._sessions > 1 else "one session"
+                message = f"waited {waited_ns / NS_PER_MS:.0f} ms: the model serves {several} at a time"
                 sink(Note(t_ns=self._clock.now_ns(), code="queued", message=message))
-            worker = await self._living_worker()
+            async with self._starting:
+                worker = await self._living_worker()
             assert self._declaration is not None
             step_limit_s = self._declaration.step_limit_s
             deaf = self._power.listen(sink) if self._power else None

@@ -47,7 +47,7 @@ from harness.core.errors import ConfigError, PrerequisiteError
 READ_BYTES = 1 << 18
 SWITCH_S = 0.0005
 """How long a busy model may keep the interpreter from the reading thread (Python's default is 5 ms)."""
-_OURS = frozenset(Path(__file__).with_name(name) for name in ("worker.py", "model_thread.py", "settings.py"))
+_OURS = frozenset(Path(__file__).with_name(name) for name in ("worker.py", "model_thread.py", "seat.py", "settings.py"))
 _HARNESS = Path(harness.__file__).parent
 _STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
