@@ -67,7 +67,8 @@ def print_summary(
     for text, fine in seen.verdicts:
         console.print(Text(text, style="dim" if fine else "yellow"))
     if causes_first:
-        found = [figure for figure in found if figure.n] if answered else []
+        # Units are kept up with, or not, whether or not anybody answered.
+        found = [figure for figure in found if figure.n and (answered or figure.metric.name.startswith("unit_"))]
     elif not answered:
         console.print(Text("No turn gave a latency.", style="bold"))
     _print_figures(console, found)

@@ -139,6 +139,17 @@ def test_causes_come_first_when_every_turn_failed() -> None:
     assert text.count("connection refused") == 1
 
 
+def test_units_are_shown_when_no_turn_was_answered() -> None:
+    rows = [row_of(Plan(session="s0", status="timeout", error="no answer"))]
+    summary = summary_of(rows)
+    summary["metrics"]["unit_lag_ms"] = {"n": 1, "p50": 26.1}
+    summary["metrics"]["wire_kb"] = {"n": 1, "p50": 7.0}
+    text = shown(summary, rows)
+    assert text.index("Turns without") < text.index("unit_lag_ms")
+    assert "26.1" in text
+    assert "wire_kb" not in text
+
+
 def test_causes_then_figures_when_most_turns_failed() -> None:
     rows = [row_of(Plan(session=f"s{i}", status="timeout", error="no answer")) for i in range(3)]
     rows.append(row_of(Plan(session="s9", pace=1.0)))

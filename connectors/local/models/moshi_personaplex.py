@@ -20,7 +20,7 @@ STAND_IN_FRAMES = 50
 
 class PersonaPlex(Moshi):
     """As `Moshi`. The session's instructions are the role, its voice a file of the weights' `voices`; both are taken
-    in when a session starts, which is no part of any figure but `ready_ms`."""
+    in when a session starts, before the user is heard; no figure of a turn holds that."""
 
     hub_id: ClassVar[str] = "nvidia/personaplex-7b-v1"
     unit_delay: ClassVar[int] = 0
