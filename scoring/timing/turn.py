@@ -9,6 +9,7 @@ that starts in [speech_end_k, speech_start_k+1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.core.events import AudioReceived, AudioSent, TurnEnded, TurnStarted
@@ -84,10 +85,12 @@ class Turn:
         return Instant(t_ns=self.anchor_packet.t_ns, seq=self.anchor_packet.seq)
 
 
-def turns_of(recording: Recording) -> list[Turn]:
-    """All turns: those that were started, in order, then those that the runner set out to run and never started."""
+def turns_of(recording: Recording, started: Sequence[TurnStarted] = ()) -> list[Turn]:
+    """All turns: those that were started, in order, then those that the runner set out to run and never started.
+
+    started: what counts as turns in a session that has none of its own (a scenario's)."""
     session = recording.session
-    started = list(session.of(TurnStarted))
+    started = list(session.of(TurnStarted)) or list(started)
     marks = [_begin_ns(recording, event) for event in started]
     turns = [_turn(recording, started, marks, index) for index in range(len(started))]
     seen = {event.turn for event in started}
@@ -116,7 +119,7 @@ def _begin_ns(recording: Recording, event: TurnStarted) -> int:
     return point.t_ns if isinstance(point, Instant) else event.t_ns
 
 
-def _turn(recording: Recording, started: list[TurnStarted], marks: list[int], index: int) -> Turn:
+def _turn(recording: Recording, started: Sequence[TurnStarted], marks: list[int], index: int) -> Turn:
     event, last = started[index], index + 1 == len(started)
     begin_ns = marks[index] if index else -FOREVER_NS
     end_ns = FOREVER_NS if last else marks[index + 1]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from harness.core.events import ScenarioEvent, TurnStarted
 from harness.core.scorer import Unscored
+from harness.core.session.reader import Session
 from scoring.duplex.presets.voices import Voices, voices_of
 from scoring.duplex.presets.words import NO_WORDS, Words
 from scoring.duplex.spans import Conversation, Span, UserSpan
@@ -45,10 +47,12 @@ class Material:
 
     @cached_property
     def turns(self) -> list[tuple[Turn, Anchors]]:
-        """The session's turns with their anchors; none where there is no session."""
+        """The session's turns with their anchors: of a scenario, those of `user_turns`; none where there is no
+        session."""
         if self.recording is None:
             return []
-        return [(turn, Anchors(turn)) for turn in turns_of(self.recording)]
+        said = _said(self.recording.session)
+        return [(turn, Anchors(turn)) for turn in turns_of(self.recording, said)]
 
     @property
     def unstamped(self) -> Unscored | None:
@@ -62,9 +66,7 @@ class Material:
         """The user's turns that ask for the agent, in order: spans of kind `turn` that it should not sit out."""
         if self.conversation is None:
             return ()
-        turns = [
-            s for s in self.conversation.user if s.kind == "turn" and s.expect not in ("stay_silent", "keep_talking")
-        ]
+        turns = [span for span in self.conversation.user if _asks(span.kind, span.expect)]
         return tuple(sorted(turns, key=lambda span: span.start_ns))
 
     @cached_property
@@ -85,3 +87,25 @@ class Material:
         """Imported intervals: when a side speaks is known, its sound is not."""
         header = self.recording.session.header if self.recording is not None else None
         return header is not None and bool(header.imported) and not (header.user.samples and header.agent.samples)
+
+
+def _asks(kind: str, expect: str) -> bool:
+    return kind == "turn" and expect not in ("stay_silent", "keep_talking")
+
+
+def _said(session: Session) -> list[TurnStarted]:
+    """The turns of a scenario, as a session of queries would tell them."""
+    events = [event for event in session.of(ScenarioEvent) if _asks(event.kind, event.expect)]
+    return [
+        TurnStarted(
+            seq=event.seq,
+            t_ns=event.t_ns,
+            turn=number,
+            query=event.event,
+            clip_sample=event.clip_sample,
+            clip_samples=event.clip_samples,
+            speech_start=event.speech_start,
+            speech_end=event.speech_end,
+        )
+        for number, event in enumerate(sorted(events, key=lambda event: event.speech_start))
+    ]
