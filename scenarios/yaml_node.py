@@ -14,8 +14,11 @@ import yaml  # type: ignore[import-untyped]
 
 from harness.core.errors import ConfigError, nearest
 
-MAX_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 200_000
+"""PyYAML reads some 60 000 a second, and a scenario has about 200."""
 MAX_DEPTH = 10
+_UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and halves of characters: escapes can name them, no record or terminal should get them."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -42,6 +45,8 @@ class Node(NamedTuple):
         text = str(self.raw.value).strip()
         if not text or (self.raw.style is None and self.raw.tag == "tag:yaml.org,2002:null"):
             self.fail(f"{what} is empty")
+        if _UNWRITABLE.search(text):
+            self.fail(f"{what} holds a control character or half a character, by an escape")
         return text
 
     def whole(self, what: str, low: int, high: int) -> int:

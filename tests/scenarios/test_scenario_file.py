@@ -123,6 +123,8 @@ MISTAKES = {
     "id: 'a": "s.yaml:1:7: not YAML (found unexpected end of stream)",
     "id: a\ntitle: x\x07": "s.yaml:2:9: not YAML (a character that YAML does not allow)",
     'id: "\\Uffffffff"': "s.yaml: not YAML (",
+    'id: "a\\uD800"\nevents: [{say: one}]': "s.yaml:1:5: id holds a control character or half a character, by an esc",
+    'id: a\ntitle: "\\e[31m"\nevents: [{say: one}]': "s.yaml:2:8: title holds a control character or half a character",
     "%YAML 9.9\n---\nid: a": "s.yaml:1:1: not YAML (",
     "id: !!python/object:os.system x": "s.yaml:1:5: tags (!) are not used here",
     "id: &a x\ntitle: *a": "s.yaml:1:5: anchors and aliases (& and *) are not used here",
