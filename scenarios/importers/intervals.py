@@ -72,10 +72,10 @@ def import_intervals(file: Path, out: Path) -> Imported:
 
 
 def _sounds(rows: list[_Row]) -> tuple[UserSound, ...]:
-    sounds: list[UserSound] = []
+    sounds: dict[str, UserSound] = {}
     for number, row in enumerate(sorted(rows, key=lambda row: (row.start_s, row.end_s)), start=1):
         name = row.rest.get("id") or f"u{number}"
-        if any(sound.id == name for sound in sounds):
+        if name in sounds:
             raise ConfigError(f"{row.where}: id {name!r} is used twice")
         kind, expect = row.rest.get("kind") or "turn", row.rest.get("expect") or ""
         if kind not in KINDS:
@@ -83,19 +83,17 @@ def _sounds(rows: list[_Row]) -> tuple[UserSound, ...]:
         if expect not in get_args(Expect):
             raise ConfigError(f"{row.where}: expect {expect!r}; {nearest(expect, [e for e in get_args(Expect) if e])}")
         start = round(row.start_s * RATE_HZ)
-        sounds.append(
-            UserSound(
-                id=name,
-                start=start,
-                end=max(start + 1, round(row.end_s * RATE_HZ)),
-                kind=kind,
-                expect=msgspec.convert(expect, Expect),
-                category=row.rest.get("category", ""),
-                text=row.rest.get("text", ""),
-                marks=MARKS,
-            )
+        sounds[name] = UserSound(
+            id=name,
+            start=start,
+            end=max(start + 1, round(row.end_s * RATE_HZ)),
+            kind=kind,
+            expect=msgspec.convert(expect, Expect),
+            category=row.rest.get("category", ""),
+            text=row.rest.get("text", ""),
+            marks=MARKS,
         )
-    return tuple(sounds)
+    return tuple(sounds.values())
 
 
 def _agent(rows: list[_Row]) -> tuple[Interval, ...]:

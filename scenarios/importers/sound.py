@@ -13,6 +13,8 @@ from scenarios.clip import HIGHEST_RATE_HZ, LOWEST_RATE_HZ, check_riff_length
 from scenarios.importers.sessions import Track
 
 LONGEST_S = 4 * 3600
+MOST_SAMPLES = LONGEST_S * 2 * 48_000
+"""Of all channels together: a small compressed file can promise more than there is memory."""
 
 
 def load_mono(path: Path) -> Track:
@@ -43,6 +45,8 @@ def _channels(path: Path) -> list[Track]:
                 raise ConfigError(f"{path}: {rate_hz} Hz is no sample rate of speech")
             if promised > LONGEST_S * rate_hz:
                 raise ConfigError(f"{path}: longer than {LONGEST_S // 3600} hours")
+            if promised * file.channels > MOST_SAMPLES:
+                raise ConfigError(f"{path}: {file.channels} channels of {promised} samples are too much sound")
             samples = _pcm16(file)
     except (soundfile.LibsndfileError, TypeError) as exc:  # TypeError: `.raw` has no header that says its rate
         raise ConfigError(f"{path}: cannot be read as sound ({' '.join(str(exc).split())})") from exc

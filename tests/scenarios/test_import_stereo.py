@@ -15,6 +15,7 @@ from harness.core.events import AudioReceived, AudioSent, Note, ScenarioEvent, T
 from harness.core.playout import Packet, play
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import Session
+from scenarios.importers import sound
 from scenarios.importers.sessions import file_sha256
 from scenarios.importers.stereo import import_stereo
 from scoring.timing.scorer import TimingScorer
@@ -127,6 +128,17 @@ def test_what_is_no_sound(tmp_path: Path, content: bytes | None, said: str) -> N
         import_stereo(path, tmp_path / "run")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_more_sound_than_memory_is_refused_before_it_is_read(
+    tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = soundfile.info(tones).frames
+    monkeypatch.setattr(sound, "MOST_SAMPLES", 2 * frames - 1)
+    with pytest.raises(ConfigError, match=f"2 channels of {frames} samples are too much sound"):
+        import_stereo(tones, tmp_path / "run")
+    monkeypatch.setattr(sound, "MOST_SAMPLES", 2 * frames)
+    assert import_stereo(tones, tmp_path / "run").sessions
 
 
 def test_one_channel_is_not_two(tmp_path: Path) -> None:
