@@ -161,7 +161,8 @@ def _conclude(run: Any, *, as_json: bool, titled: bool) -> dict[str, Any] | None
     for line in cues.lines:
         say(line)
     say(f"report: {write_page(run)}")
-    say(f"recordings to listen to (left: user, right: agent): {run.path / STEREO}")
+    if (run.path / STEREO).is_dir():
+        say(f"recordings to listen to (left: user, right: agent): {run.path / STEREO}")
     return {"peer": peer, "run": str(run.path), **scored.summary, "cues": msgspec.to_builtins(cues)}
 
 
