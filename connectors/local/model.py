@@ -76,16 +76,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """One token, or piece, of the answer's text."""
+    """One token, or piece, of the answer's text. produced_ns: when it was known, by `SystemClock`, if another thread of
+    yours knew it before you yield it (0: now)."""
 
     text: str
+    produced_ns: int = 0
 
 
 class Audio(msgspec.Struct, frozen=True):
     """A packet of the answer: mono, shape (n,), int16, or float32 in [-1, 1), at the declared output rate, on the
-    host (not on a device): it counts as produced when it is yielded."""
+    host (not on a device): it counts as produced when it is yielded, or at `produced_ns`, as with `Text`."""
 
     samples: Int16 | Float32 | npt.NDArray[np.float64]
+    produced_ns: int = 0
 
 
 class UserSpeechStarted(msgspec.Struct, frozen=True):

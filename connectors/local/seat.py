@@ -191,8 +191,10 @@ class Seat:
         if isinstance(output, Done):
             self._finish("completed", "", output.usage)
             return
-        if isinstance(output, Text | Audio) and not self._response and not self._declaration.continuous:
-            self._open_response()
+        if isinstance(output, Text | Audio):
+            produced_ns = output.produced_ns or produced_ns
+            if not self._response and not self._declaration.continuous:
+                self._open_response()
         if isinstance(output, Text):
             self._emit(
                 events.TextReceived(t_ns=0, text=output.text, kind="token", response=self._response), produced_ns

@@ -43,11 +43,11 @@ class Never:
     """
 
     def __init__(self, ids: Sequence[int]) -> None:
-        self._ids = list(ids)
+        self._ids = require("torch", "local").tensor(sorted(ids))
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        scores[:, self._ids] = -float("inf")
-        return scores
+        self._ids = self._ids.to(scores.device)
+        return scores.index_fill(1, self._ids, -float("inf"))
 
 
 class Picker:

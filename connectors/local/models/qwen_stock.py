@@ -6,11 +6,12 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectors.local.model import Audio, Output, Pause, Text
 from connectors.local.models.qwen_tokens import Pieces
 from harness.core.audio import Float32
+from harness.core.clock import SystemClock
 
 POLL_S = 0.02
 """How long the answer's thread is waited for before the worker may look for an interruption."""
@@ -20,20 +21,28 @@ class InterruptedAnswerError(Exception):
     """Raised inside `generate` to end it."""
 
 
+class Token(NamedTuple):
+    """A token's id, and when it was on the host."""
+
+    id: int
+    produced_ns: int
+
+
 class TokenStreamer:
     """What `generate` hands token ids to: the prompt first, then each token as soon as it is on the host.
 
-    Unlike transformers' text streamers it holds nothing back until a word ends.
+    Each is stamped here. Unlike transformers' text streamers nothing is held back until a word ends.
     """
 
-    def __init__(self, news: Callable[[int], None]) -> None:
+    def __init__(self, news: Callable[[Token], None]) -> None:
         self._news = news
         self._prompt = True
 
     def put(self, value: Any) -> None:
+        produced_ns = SystemClock.now_ns()
         if not self._prompt:
             for token in value.reshape(-1).tolist():
-                self._news(token)
+                self._news(Token(token, produced_ns))
         self._prompt = False
 
     def end(self) -> None:
@@ -48,7 +57,7 @@ def one_shot(
     modules: those whose every call is a step, so that closing this generator ends `generate` within one. said: gets
     the token ids.
     """
-    news: queue.SimpleQueue[int | Float32 | BaseException | None] = queue.SimpleQueue()
+    news: queue.SimpleQueue[Token | Audio | BaseException | None] = queue.SimpleQueue()
     stop = threading.Event()
 
     def check(*_: Any) -> None:
@@ -60,7 +69,8 @@ def one_shot(
             with ExitStack() as hooks:
                 for module in modules:
                     hooks.callback(module.register_forward_pre_hook(check).remove)
-                news.put(generate(TokenStreamer(news.put)))
+                samples = generate(TokenStreamer(news.put))
+                news.put(Audio(samples, SystemClock.now_ns()))
         except InterruptedAnswerError:
             pass
         except BaseException as exc:  # noqa: BLE001  the worker's thread must hear of it
@@ -80,12 +90,12 @@ def one_shot(
                 return
             if isinstance(item, BaseException):
                 raise item
-            if isinstance(item, int):
-                said.append(item)
-                if text := pieces.push(item):
-                    yield Text(text)
-            elif len(item):
-                yield Audio(item)
+            if isinstance(item, Token):
+                said.append(item.id)
+                if text := pieces.push(item.id):
+                    yield Text(text, item.produced_ns)
+            elif len(item.samples):
+                yield item
     finally:
         stop.set()
         thread.join()

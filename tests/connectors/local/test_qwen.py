@@ -14,6 +14,7 @@ transformers = pytest.importorskip("transformers")
 
 from connectors.local.model import Audio, Session, Text  # noqa: E402
 from connectors.local.models.qwen import Qwen3Omni, Qwen25Omni  # noqa: E402
+from harness.core.clock import SystemClock  # noqa: E402
 from harness.core.errors import ConfigError, PrerequisiteError  # noqa: E402
 from harness.engines.weights import RANDOM_MARK  # noqa: E402
 
@@ -207,6 +208,17 @@ def test_the_first_packet_leaves_before_the_thinkers_last_token(model):
     assert len(packets) == 1
     assert packets[0][1] > tokens[-1][1]
     assert len(tokens) == TOKENS
+
+
+def test_stock_tokens_are_stamped_where_generate_puts_them(model):
+    thinking = []
+    hook = model._omni.thinker.register_forward_hook(lambda *_: thinking.append(SystemClock.now_ns()))
+    with having(model, _mode="stock"), hook:
+        texts = [output for output in turn(model) if isinstance(output, Text)]
+    stamps = [text.produced_ns for text in texts]
+    # Each token's stamp lies between its own forward pass and the next.
+    assert all(before < stamp < after for before, stamp, after in zip(thinking, stamps, thinking[1:], strict=False))
+    assert len(stamps) == len(thinking) == TOKENS
 
 
 @pytest.mark.parametrize("mode", ["incremental", "stock"])
