@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from connectors.agent.brain import BrainOptions
 from connectors.agent.knobs import Knobs, read_knobs
 from connectors.agent.routes import served
 from connectors.agent.server import serve
@@ -34,6 +35,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     public: bool
     answers: Path
     exit_with_stdin: bool
+    brain: BrainOptions | None = None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -50,19 +52,18 @@ def read_options(arguments: Sequence[str]) -> Options:
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="see connectors/agent/README.md"
     )
     parser.add_argument("--truth", type=Path, help="JSON-lines file for the true instants")
+    parser.add_argument("--brain", metavar="MODEL", help="a local model that answers: cascade, package.module:Class")
+    parser.add_argument("--brain-set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the brain")
     parser.add_argument("--answers", type=Path, default=BUNDLED, help="folder with manifest.jsonl")
     parser.add_argument("--tls", action="store_true", help="with a throw-away certificate authority")
     parser.add_argument("--public", action="store_true", help="allow a host that other machines can reach")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when stdin ends")
     given = parser.parse_args(arguments)
-    pairs: dict[str, str] = {}
-    for pair in given.set:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {pair}: must be KNOB=VALUE")
-        pairs[name.strip()] = value.strip()
+    if given.brain_set and not given.brain:
+        raise ConfigError("--brain-set needs --brain MODEL")
+    settings = _pairs("--brain-set", given.brain_set)
     return Options(
-        knobs=read_knobs(pairs),
+        knobs=read_knobs(_pairs("--set", given.set)),
         host=given.host,
         port=given.port,
         truth=given.truth,
@@ -70,7 +71,18 @@ def read_options(arguments: Sequence[str]) -> Options:
         public=given.public,
         answers=given.answers,
         exit_with_stdin=given.exit_with_stdin,
+        brain=BrainOptions(target=given.brain, settings=settings) if given.brain else None,
     )
+
+
+def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"{option} {pair}: must be {'KNOB' if option == '--set' else 'KEY'}=VALUE")
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 async def run(options: Options) -> None:
@@ -91,6 +103,7 @@ async def run(options: Options) -> None:
         public=options.public,
         answers=options.answers,
         quiet_gc=True,
+        brain=options.brain,
     ) as agent:
         line = {
             "url": agent.url,

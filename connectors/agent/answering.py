@@ -28,8 +28,8 @@ class Answering:
     """At most one answer at a time, of session number `session`.
 
     count: answers begun so far. cut: by the last interruption. on_free: called when an answer has been heard to its end
-    or is stopped. A listener without a buffer is imagined, so that speech over what was sent but is
-    not yet heard counts as an interruption as well.
+    or is stopped. on_stopped: called with a plan that is cut short. A listener without a buffer is imagined, so that
+    speech over what was sent but is not yet heard counts as an interruption as well.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Answering:
         self.count = 0
         self.cut: Cut | None = None
         self.on_free: Callable[[], None] = lambda: None
+        self.on_stopped: Callable[[Plan], None] = lambda plan: None
         if wire.mouth is not None:
             wire.mouth.on_said = self._heard.said
             wire.mouth.on_state = self._mouth_state
@@ -91,6 +92,12 @@ class Answering:
         about = (plan.response, plan.answer, plan.language, plan.rate_hz, role, plan.from_sample)
         self._truth(("response", self._session, self._now_ns(), self.count, *about))
         self._run()
+
+    def grown(self, plan: Plan) -> None:
+        """Steps have come to a plan that is still being made."""
+        if plan is self._plan and self._open:
+            self._drop_timer()
+            self._timer = self._loop.call_soon(self._run)
 
     def interrupt(self) -> None:
         """The user speaks: what is being sent stops, and what is still being heard is noted."""
@@ -226,6 +233,7 @@ class Answering:
         self._truth(("stop", self._session, now_ns, plan.response, why, sent, now_ns < self._playout_end_ns))
         self._playout_end_ns = min(self._playout_end_ns, now_ns)
         self._heard.over(plan.response, cut_ns=now_ns if self._wire.mouth is None else None)
+        self.on_stopped(plan)
 
     def _drop_timer(self) -> None:
         if self._timer is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from connectors.agent.answering import Answering
+from connectors.agent.brain import BrainSession
 from connectors.agent.conversation import Conversation
 from connectors.agent.endpointer import PAUSE_MS, Endpointer, ScriptedEndpointer, SileroEndpointer
 from connectors.agent.manners import Manners
@@ -22,6 +23,7 @@ from connectors.codecs.openai_session import dig
 from connectors.codecs.pcm_stream import PcmStream
 from connectors.codecs.server import ServerSession
 from harness.core.audio import PCM16_BYTES, ms_to_samples
+from harness.core.commands import Configure
 
 DEFAULT_SILENCE_MS = 500
 LEAST_COMMIT_MS = 100
@@ -40,7 +42,8 @@ class Dialogue:
         self._truth = shared.truth.add
         self._conversation = Conversation(server.events)
         self._answering = Answering(number, server.events, self._conversation, wire, shared)
-        self._speaker = Speaker(number, server, self._answering, shared, fail=self._server_error)
+        self._brain = self._new_brain()
+        self._speaker = Speaker(number, server, self._answering, shared, fail=self._server_error, brain=self._brain)
         self._manners = Manners(number, self._answering, shared, tell_start=self._tell_start, tell_stop=self._tell_stop)
         self._loop = asyncio.get_running_loop()
         self._timers: list[asyncio.TimerHandle] = []
@@ -104,6 +107,8 @@ class Dialogue:
         self._answering.drop("close")
         self._manners.close()
         self._speaker.give_way()
+        if self._brain is not None:
+            self._brain.close()
         for timer in self._timers:
             timer.cancel()
         self._held = []
@@ -137,6 +142,8 @@ class Dialogue:
         end = self._received = first + len(pcm) // PCM16_BYTES
         self._truth(("append", self._number, t_ns, first, end, first - began, end - began))
         self._stand()
+        if pcm and self._brain is not None:
+            self._brain.hear(pcm, self._rate_hz, self._configure_brain)
         if pcm and self._server.detector is not None:
             self._listen(pcm, first)
         if self._wire.mouth is not None:
@@ -235,6 +242,30 @@ class Dialogue:
         self._send(self._conversation.add(events.user_item(item)))
         if self._knobs.user_transcript:
             self._send(events.user_transcript(item, self._knobs.user_transcript))
+        if self._brain is not None:
+            self._brain.commit()
+
+    # --- the brain ------------------------------------------------------------------------------------------
+
+    def _new_brain(self) -> BrainSession | None:
+        if self._shared.brain is None:
+            return None
+        return BrainSession(self._shared.brain, on_transcript=self._understood, on_stage=self._stage)
+
+    def _configure_brain(self) -> Configure:
+        """The client's settings, as far as a model takes them; the agent finds the ends of turns."""
+        instructions = self._server.session.get("instructions")
+        return Configure(
+            turn="manual",
+            language=self._server.language,
+            instructions=instructions if isinstance(instructions, str) and instructions else None,
+        )
+
+    def _understood(self, text: str) -> None:
+        self._send(self._server.events.user_transcript(self._speaker.after or self._next_user_item(), text))
+
+    def _stage(self, name: str, t_ns: int) -> None:
+        self._truth(("stage", self._number, t_ns, self._answering.active, name))
 
     def _clear(self, request: requests.ClearInputBuffer, t_ns: int) -> None:
         self._turn_began = self._received

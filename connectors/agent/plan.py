@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -44,8 +45,9 @@ class Step(NamedTuple):
     samples: int = 0
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer from `response.created` to the last late delta. samples: of the whole answer, at `rate_hz`.
+class Plan(msgspec.Struct, kw_only=True):
+    """An answer from `response.created` to the last late delta. samples: of the whole answer, at `rate_hz`. Nobody
+    changes one, but a brain's grows while it is said (`brain_answer`).
 
     sound: the samples, int16 of shape (samples,); edges: of what can be heard in them; from_sample: where in the answer
     they begin, if it was cut short before."""
@@ -58,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rate_hz: int
     samples: int
     status: str
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
     sound: Any
     edges: Edges | None
     from_sample: int = 0
@@ -156,7 +158,7 @@ def _at_rate(answer: Answer, rate_hz: int) -> Answer:
     return msgspec.structs.replace(answer, samples=samples, rate_hz=rate_hz)
 
 
-def _steps(events: ServerEvents, at_ns: int, kind: Kind, payloads: list[bytes], samples: int = 0) -> list[Step]:
+def payload_steps(events: ServerEvents, at_ns: int, kind: Kind, payloads: list[bytes], samples: int = 0) -> list[Step]:
     """One step for each payload; the samples count with the last."""
     last = len(payloads) - 1
     return [Step(at_ns, kind, events.frame(each), samples if i == last else 0) for i, each in enumerate(payloads)]
@@ -169,7 +171,7 @@ def _failure(events: ServerEvents, response: str) -> list[Step]:
     if closing is not None:
         return [Step(0, "close", closing[1].encode())]
     done = events.response_done(response, "failed", error=error)
-    return _steps(events, 0, "event", created) + _end(events, 0, done)
+    return payload_steps(events, 0, "event", created) + _end(events, 0, done)
 
 
 def _answer(
@@ -183,14 +185,14 @@ def _answer(
 ) -> list[Step]:
     think_ns = knobs.think_ms * NS_PER_MS
     opened = events.response_opened(response, item, previous)
-    steps = _steps(events, 0, "event", opened)
+    steps = payload_steps(events, 0, "event", opened)
     if knobs.text == "before":
         lead_ns = min(knobs.text_lead_ms * NS_PER_MS, think_ns)
         steps += _text(events, response, item, answer, think_ns - lead_ns, lead_ns)
     for number in range(knobs.flood):
-        steps += _steps(events, think_ns, "event", events.other("agent.flood", {"number": number}))
+        steps += payload_steps(events, think_ns, "event", events.other("agent.flood", {"number": number}))
     if knobs.broken_json:
-        steps += _steps(events, think_ns, "event", events.broken())
+        steps += payload_steps(events, think_ns, "event", events.broken())
     if events.continuous:  # no packets of its own: the mouth cuts
         knobs = msgspec.structs.replace(knobs, odd_bytes=False, wav_headers=False, empty_packets=0)
     packets = _packets(knobs, answer)
@@ -201,15 +203,12 @@ def _answer(
     if knobs.text == "after":
         steps += _text(events, response, item, answer, end_ns, 0)
     transcript = "" if knobs.text == "none" else answer.text
-    closing = events.answer_closed(response, item, transcript, "completed")
-    steps += _steps(events, end_ns, "event", closing)
     usage = _usage(sum(packet.samples for packet in packets), answer, transcript) if knobs.usage else None
-    output = [events.answer_item(item, transcript, "completed")]
-    done = events.response_done(response, "completed", usage=usage, output=output)
+    sent_ns = end_ns
     if events.done_after_playout:
         end_ns = _heard_ns(packets, instants, answer.rate_hz, end_ns)
-    steps += _end(events, end_ns, done)
-    steps += _steps(events, end_ns, "event", events.rate_limits(1000 - turn))
+    steps += closing_steps(events, response, item, transcript, sent_ns, end_ns, usage=usage)
+    steps += payload_steps(events, end_ns, "event", events.rate_limits(1000 - turn))
     if knobs.late_delta_ms is not None and packets:
         late = answer.samples[-ms_to_samples(knobs.chunk_ms, answer.rate_hz) :]
         pcm = int16_to_pcm16(late)
@@ -220,6 +219,23 @@ def _answer(
         close_ns = think_ns + knobs.close_after_ms * NS_PER_MS
         steps = [step for step in steps if step.at_ns <= close_ns] + [Step(close_ns, "close", b"")]
     return steps
+
+
+def closing_steps(
+    events: ServerEvents,
+    response: str,
+    item: str,
+    transcript: str,
+    sent_ns: int,
+    done_ns: int,
+    *,
+    usage: dict[str, object] | None = None,
+) -> list[Step]:
+    """The end of an answer that was completed: all was sent at `sent_ns`, and it is done at `done_ns`."""
+    closing = events.answer_closed(response, item, transcript, "completed")
+    output = [events.answer_item(item, transcript, "completed")]
+    done = events.response_done(response, "completed", usage=usage, output=output)
+    return payload_steps(events, sent_ns, "event", closing) + _end(events, done_ns, done)
 
 
 def _end(events: ServerEvents, at_ns: int, payloads: list[bytes]) -> list[Step]:
@@ -233,7 +249,7 @@ def _audio(
 ) -> list[Step]:
     if events.continuous:
         return [Step(at_ns, kind, data, samples)]
-    return _steps(events, at_ns, kind, events.audio_delta(response, item, data, rate_hz), samples)
+    return payload_steps(events, at_ns, kind, events.audio_delta(response, item, data, rate_hz), samples)
 
 
 def _heard_ns(packets: list[_Packet], instants: list[int], rate_hz: int, end_ns: int) -> int:
@@ -285,7 +301,7 @@ def _text(events: ServerEvents, response: str, item: str, answer: Answer, start_
     steps: list[Step] = []
     for number, piece in enumerate(pieces):
         at_ns = start_ns + length_ns * number // len(pieces)
-        steps += _steps(events, at_ns, "text", events.transcript_delta(response, item, piece))
+        steps += payload_steps(events, at_ns, "text", events.transcript_delta(response, item, piece))
     return steps
 
 

@@ -6,7 +6,7 @@ import gc
 import ipaddress
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
+from connectors.agent.brain import Brain, BrainOptions, check_brain
 from connectors.agent.certificate import Certificate
 from connectors.agent.dialogue import Dialogue
 from connectors.agent.gemini import GEMINI_PATHS
@@ -169,15 +170,19 @@ async def serve(
     answers: Path = BUNDLED,
     clock: Clock | None = None,
     quiet_gc: bool = False,
+    brain: BrainOptions | None = None,
 ) -> AsyncIterator[Agent]:
     """Listen while the block runs; yields the `Agent` with its URL.
 
     port 0: any free one. truth: JSON-lines file, appended to; keep_truth: keep the records in memory instead.
     quiet_gc: hold off the garbage collector while sessions are open (for a process that does nothing else).
+    brain: a local model that answers, loaded before the agent listens; it serves one session at a time.
     Raises ConfigError (knobs, a host or port that cannot be used, at the end a truth log that could not be written)
     and PrerequisiteError (no answers).
     """
     knobs = check_knobs(knobs or Knobs())
+    if brain is not None:
+        knobs = check_brain(knobs)
     if not public and not is_loopback(host):
         raise ConfigError(f"{host} is not a loopback address: the agent answers anyone, so this needs --public")
     clock = clock or SystemClock()
@@ -190,7 +195,15 @@ async def serve(
     except OSError as exc:
         raise ConfigError(f"cannot write the truth log {truth}: {exc.strerror}") from exc
     certificate = Certificate(host) if tls else None
-    shared = Shared(knobs=knobs, library=library, plans=plans, truth=log, now_ns=clock.now_ns)
+    stack = AsyncExitStack()
+    try:
+        loaded = None if brain is None else await stack.enter_async_context(Brain(brain, clock))
+    except BaseException:
+        log.close()
+        if certificate:
+            certificate.remove()
+        raise
+    shared = Shared(knobs=knobs, library=library, plans=plans, truth=log, now_ns=clock.now_ns, brain=loaded)
     agent = Agent(shared, clock, quiet_gc=quiet_gc)
     http = aiohttp.web.Server(agent.http, access_log=None)
     wire = type("ClockedWire", (AgentWire,), {"clock": clock, "http": staticmethod(http)})
@@ -211,6 +224,7 @@ async def serve(
             logger=_quiet_logger(),
         )
     except OSError as exc:
+        await stack.aclose()
         log.close()
         if certificate:
             certificate.remove()
@@ -227,6 +241,7 @@ async def serve(
         listening.close()
         await listening.wait_closed()
         await http.shutdown(CLOSE_TIMEOUT_S)
+        await stack.aclose()
         log.close()
         if certificate:
             certificate.remove()

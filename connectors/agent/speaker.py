@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from connectors.agent.answering import Answering, Role
+from connectors.agent.brain import BrainSession
+from connectors.agent.brain_answer import BrainAnswer
+from connectors.agent.plan import Plan
 from connectors.agent.shared import Shared
 from connectors.agent.speech import Answer
 from connectors.codecs.server import ServerSession
@@ -15,11 +18,18 @@ from harness.core.audio import NS_PER_MS
 class Speaker:
     """Speaks for session number `session`. fail: reports a server error instead of an answer.
 
-    after: the user's item that what is said next follows.
+    after: the user's item that what is said next follows. brain: makes the answers instead of the library.
     """
 
     def __init__(
-        self, session: int, server: ServerSession, answering: Answering, shared: Shared, *, fail: Callable[[], None]
+        self,
+        session: int,
+        server: ServerSession,
+        answering: Answering,
+        shared: Shared,
+        *,
+        fail: Callable[[], None],
+        brain: BrainSession | None = None,
     ) -> None:
         self._session = session
         self._server = server
@@ -31,7 +41,10 @@ class Speaker:
         self._planned: asyncio.TimerHandle | None = None
         self._owed = False
         self.after: str | None = None
+        self._brain = brain
+        self._made: BrainAnswer | None = None
         answering.on_free = self._free
+        answering.on_stopped = self._stopped
 
     def answer(self, from_ns: int, *, at_once: bool = False) -> None:
         """Answer the turn that ended at `from_ns`; at_once: without the time to think."""
@@ -39,6 +52,9 @@ class Speaker:
             return
         if self._knobs.error == "server_error":
             self._fail()
+            return
+        if self._brain is not None:
+            self._ask(self._brain, from_ns)
             return
         self._say(self._pick(), from_ns, "answer", at_once=at_once)
 
@@ -84,6 +100,24 @@ class Speaker:
         number = self._answering.count + 1
         plan = self._shared.plans.get(self._server.events, number, answer, previous=self.after, at_once=at_once)
         self._answering.start(plan, from_ns, role)
+
+    def _ask(self, brain: BrainSession, from_ns: int) -> None:
+        self._made = BrainAnswer(
+            self._knobs,
+            self._server.events,
+            self._answering.count + 1,
+            brain=brain.name,
+            from_ns=from_ns,
+            previous=self.after,
+            now_ns=self._shared.now_ns,
+            grown=self._answering.grown,
+        )
+        self._answering.start(self._made.plan, from_ns)
+        brain.begin(self._made)
+
+    def _stopped(self, plan: Plan) -> None:
+        if self._brain is not None and self._made is not None and plan is self._made.plan:
+            self._brain.stop(self._made)
 
     def _pick(self) -> Answer:
         # Sessions start their rotation one answer on, so that runs of one turn a session hear them all.

@@ -22,6 +22,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "endpoint": ("conn", "t_ns", "source", "sample", "received_samples"),
     "policy": ("conn", "t_ns", "decision", "sample", "received_samples"),
     "response": ("conn", "t_ns", "turn", "response", "answer", "language", "rate_hz", "role", "from_sample"),
+    "stage": ("conn", "t_ns", "response", "name"),
     "write": ("conn", "response", "kind", "before_ns", "after_ns", "samples", "bytes", "buffered_bytes"),
     "stop": ("conn", "t_ns", "response", "reason", "sent_samples", "playing"),
     "heard": ("conn", "response", "begin_ns", "end_ns", "samples", "cut"),
@@ -34,7 +35,8 @@ commit; ends are exclusive. write.kind: `audio`, `text`, `late` (audio after don
 transport had not passed on after the write. stop: an answer was cut short; playing: it would still have been heard.
 heard: from when to when an answer sounds for a listener without a buffer (null: never), `samples` of it in all; one
 that was cut is gone for a listener who falls silent at the stop. policy: what the agent decided about the speech that
-began at `sample`. response.from_sample: of the answer, where one that was cut short goes on."""
+began at `sample`. stage: a brain finished a stage of its answer (`asr`, `first_token`), by its own mark.
+response.from_sample: of the answer, where one that was cut short goes on."""
 
 BATCH = 100
 """Lines encoded at a stretch: about 0.1 ms, the longest time for which the thread holds the interpreter."""
