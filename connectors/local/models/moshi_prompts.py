@@ -94,7 +94,6 @@ def replay(gen: Any, voice: Voice) -> Frame:
     for embedding in voice.embeddings:
         gen.lm_model.transformer(embedding.to(state.cache.device, gen.lm_model.dtype))
     state.offsets.fill_(steps)
-    state.offset_cpu = steps
     now, later = (voice.cache[:, :, position % voice.cache.shape[2]] for position in (steps, steps + 1))
     state.cache[:, :, steps % state.cache.shape[2]] = now.to(state.cache.device)
     text, first = now[0, :2].tolist()

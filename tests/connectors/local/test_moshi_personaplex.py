@@ -17,7 +17,7 @@ from connectors.local.models.moshi_prompts import PAD, SILENCE, SINE, Frame, Voi
 from connectors.local.models.moshi_weights import MadeUpPieces, package, without_user_steps
 from connectors.local.random_weights import build
 from harness.core.errors import ConfigError
-from tests.connectors.local.test_moshi import noise, ready, tiny_shape
+from tests.connectors.local.test_moshi import heard, noise, ready, tiny_shape
 from tests.engines.packages import scoring_packages
 
 ROLE = "You are a baker."
@@ -108,6 +108,13 @@ def test_the_user_is_heard_from_the_first_frame_and_answered_at_once(model):
     assert model._forced.codes is None
 
 
+def test_a_session_knows_nothing_of_the_last(model):
+    first, other, again = (heard(model, noise(4, seed)) for seed in (0, 9, 0))
+    assert not np.array_equal(first[-1][-1].samples, other[-1][-1].samples)
+    for before, after in zip(first, again, strict=True):
+        np.testing.assert_array_equal(before[-1].samples, after[-1].samples)
+
+
 def test_a_recorded_voice_brings_it_to_where_the_frames_would(model):
     """Embeddings and ring as the reference saves them, after as many steps as there are frames."""
     import torch
@@ -129,14 +136,14 @@ def test_a_recorded_voice_brings_it_to_where_the_frames_would(model):
     def conversation(begin):
         gen.reset_streaming()
         model._parts.mimi.reset_streaming()
-        play(gen, model._forced, [*begin(), *words(ROLE, model._parts.pieces)])
         with Inputs(lm) as rows:
+            play(gen, model._forced, [*begin(), *words(ROLE, model._parts.pieces)])
             sounds = [list(model.push_audio(block))[-1].samples for block in noise(4)]
         return rows, np.concatenate(sounds)
 
     played = conversation(lambda: frames)
     replayed = conversation(lambda: [replay(gen, Voice(torch.stack(embeddings), ring))])
-    assert played[0] == replayed[0]
+    assert played[0][len(frames) - 1 :] == replayed[0]
     np.testing.assert_allclose(played[1], replayed[1], atol=1e-5)
 
 
