@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -68,7 +69,9 @@ class StageCache:
         self._values[key] = msgspec.json.decode(line)["value"]
 
     def close(self) -> None:
-        self._file.close()
+        """What is still to be written then has failed in `put` already, which said so."""
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def __enter__(self) -> Self:
         return self
