@@ -222,7 +222,10 @@ class _Reader:
         if each.packed is not None:
             return each.packed
         audio = each.row.get("Audio")
-        return self._found.sound_file(audio) if isinstance(audio, str) else None
+        try:
+            return self._found.sound_file(audio) if isinstance(audio, str) else None
+        except ConfigError as exc:
+            raise ConfigError(f"{self._catalogue.name}, {each.row['Qid']}: {exc}") from exc
 
     def _voices(self, each: _Checked) -> tuple[RecordedSound, ...]:
         """Other clean queries, always the same ones for the same query."""

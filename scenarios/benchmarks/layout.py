@@ -60,14 +60,14 @@ class Found:
             yield f"{file}, {place}", row, sounds.get(str(row.get("Qid")))
 
     def sound_file(self, audio: str) -> FileSound | None:
-        """The file that a row's `Audio` names; None where it is missing. Raises ConfigError for a path that leads out
-        of the data set."""
+        """The file that a row's `Audio` names; None where it is missing. Raises ConfigError for what cannot be a path
+        inside the data set."""
         name = PurePosixPath(audio)
-        if name.is_absolute() or ".." in name.parts or not audio:
-            raise ConfigError(f"{audio!r} is no path inside a data set")
+        if name.is_absolute() or ".." in name.parts or not name.name:
+            raise ConfigError(f"Audio {audio[:80]!r} is no path inside the data set")
         for root in self._roots:
             for path in (root / name, *((root / name).with_suffix(suffix) for suffix in OTHER_SUFFIXES)):
-                if path.is_file():
+                if _is_file(path):
                     return FileSound(path)
         return None
 
@@ -89,3 +89,11 @@ class Found:
             return fitting[0]
         guess = " or ".join(fitting) or "any"
         raise ConfigError(f"{path}: cannot tell which subset this is ({guess}): name the file or its folder after it")
+
+
+def _is_file(path: Path) -> bool:
+    """False for a name that no file system takes (too long), which pathlib raises for."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -196,7 +196,7 @@ FILE = "json/chinese_knowledge.json"
         ),
         (
             lambda root: write_rows(root, chinese_knowledge=[{**KNOWLEDGE[0], "Audio": "../../etc/x.wav"}]),
-            "no path inside a data set",
+            "chinese_knowledge-0000: Audio .* is no path inside the data set",
         ),
         (lambda root: (root / FILE).unlink(), "holds no vocalbench-zh"),
     ],
@@ -239,3 +239,9 @@ def test_the_published_query_sets(catalogue, items: int) -> None:
         assert query.item.index == positions.get(query.item.subset, 0)  # the file's order is the Qids'
         positions[query.item.subset] = query.item.index + 1
     assert sum(bool(query.history) for query in dataset.queries) == 400
+
+
+@pytest.mark.parametrize("audio", ["x" * 300 + ".wav", "a\0b.wav", "knowledge/" * 500 + "x.wav"])
+def test_a_name_that_no_file_can_have_is_missing_sound(tmp_path: Path, audio: str) -> None:
+    write_rows(tmp_path, chinese_knowledge=[{**KNOWLEDGE[0], "Audio": audio}])
+    assert opened(tmp_path).missing == (("chinese_knowledge", audio),)
