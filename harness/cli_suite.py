@@ -231,12 +231,10 @@ def _of_peers(options: dict[str, Any]) -> tuple[list[Rates], float]:
 
 def _assumed(options: dict[str, Any], delivery: float) -> Assumptions:
     from scenarios.benchmarks.estimate import Assumptions
+    from scoring.judge.options import parse_price
 
-    try:
-        usd_in, usd_out = (float(price) for price in options["judge_price"].split(","))
-    except ValueError as exc:
-        raise click.BadParameter("write it as IN,OUT, such as 1.6,6.4", param_hint="--judge-price") from exc
-    return Assumptions(answer_s=options["answer_s"], delivery=delivery, usd_in=usd_in, usd_out=usd_out)
+    price = parse_price(options["judge_price"])
+    return Assumptions(answer_s=options["answer_s"], delivery=delivery, usd_in=price.prompt, usd_out=price.completion)
 
 
 @click.command("vocalbench")

@@ -141,7 +141,7 @@ def test_missing_sound_is_spoken(firstpacket: Command, data: Path, monkeypatch: 
         (("--suite", "vocalbench-zh", "--data", "set", "--turns-per-session", 2), "--turns-per-session does not go"),
         (("--suite", "vocalbench-zh", "--data", "set", "--subset", "multi_roun"), "did you mean multi_round?"),
         (("--suite", "vocalbench-zh", "--data", "nowhere"), "nowhere: no such folder"),
-        (("--suite", "vocalbench-zh", "--data", "set", "--dry-run", "--judge-price", "dear"), "write it as IN,OUT"),
+        (("--suite", "vocalbench-zh", "--data", "set", "--dry-run", "--judge-price", "nan,1"), "write the price"),
         (("--suite", "vocalbench-en", "--data", "set/json/none"), "no such folder"),
     ],
 )
