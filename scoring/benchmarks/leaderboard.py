@@ -17,6 +17,8 @@ from scoring.benchmarks.overall import CONDITIONS, ROBUST_COLUMN, formula_of, ov
 
 TOLERANCE = 0.00105
 """Largest difference between a printed overall and its formula that rounding explains."""
+_SMALLER = ("turbo", "distil")
+"""Parts of the names of cut-down models, whose names hold the big one's (`whisper-large-v3-turbo`)."""
 _SIX = tuple(f"{condition}_pr_pct" for condition in CONDITIONS)
 
 
@@ -37,7 +39,7 @@ _SHARED = {
     "single_round_score": ("single_round",),
     "if_fr_pct": ("instruction_following",),
     "safety_rr_pct": ("safety",),
-    ROBUST_COLUMN: ("robust",),
+    ROBUST_COLUMN: ("robust", "single_round"),
 }
 OFFICIAL: dict[str, Official] = {
     "vocalbench-zh": Official(
@@ -160,7 +162,8 @@ def _reasons(
     engines: Mapping[str, str] = summary.get("engines") or {}
     for stage, (parts, name) in official.engines.items():
         used, affected = engines.get(stage, ""), judged if stage == "judge" else official.columns[stage]
-        if used and not all(part in _plain(used) for part in parts):
+        plain = _plain(used)
+        if used and (not all(part in plain for part in parts) or any(part in plain for part in _SMALLER)):
             found += [(column, f"{stage}: {used}; published: {name}") for column in affected]
         if "random" in used:
             found += [(column, f"{stage}: random weights, the figure means nothing") for column in affected]
@@ -175,11 +178,11 @@ def _reasons(
             have = coverage.get(subset, {"n": 0, "of": 0})
             if 0 < have["n"] < have["of"]:
                 found.append((column, f"{subset}: {have['n']} of {have['of']} items"))
-    strange = [kind for kind in summary.get("query_sound") or () if kind != "data"]
-    if strange:
-        found += [
-            (column, f"the queries' sound is {' and '.join(strange)}, not the published one") for column in columns
-        ]
+    sound: Mapping[str, list[str]] = summary.get("query_sound") or {}
+    for column, subsets in official.subsets.items():
+        strange = sorted({kind for subset in subsets for kind in sound.get(subset, ()) if kind != "data"})
+        if strange:
+            found.append((column, f"the queries' sound is {' and '.join(strange)}, not the published one"))
     abilities: Mapping[str, Mapping[str, Any]] = summary.get("abilities") or {}
     for column in columns:
         figure = abilities.get(column) or {"unscored": "not scored"}

@@ -35,7 +35,7 @@ def overall_score(benchmark: str, columns: Table) -> dict[str, Any]:
 
 
 def provenance(rows: Rows, by: Mapping[str, Rows], sizes: Mapping[str, int]) -> dict[str, Any]:
-    """coverage: items and published items of each subset. query_sound: where the queries' sound came from. engines:
+    """coverage: items and published items of each subset. query_sound: where its queries' sound came from. engines:
     stage to those that any row names. own_wording: subsets with prompts of ours. prompts: all that were used."""
     return {
         "coverage": {
@@ -43,7 +43,7 @@ def provenance(rows: Rows, by: Mapping[str, Rows], sizes: Mapping[str, int]) -> 
             for subset, size in sizes.items()
             if by[subset]
         },
-        "query_sound": _distinct(row.get("sound") for row in rows),
+        "query_sound": {subset: _distinct(row.get("sound") for row in by[subset]) for subset in sizes if by[subset]},
         "engines": _engines(rows),
         "own_wording": _distinct(row["subset"] for row in rows if row.get("prompt") == OWN),
         "prompts": _distinct(row.get("prompt") for row in rows),

@@ -73,7 +73,8 @@ def test_what_is_done_as_published_is_comparable_but_for_latency():
             "knowledge_acc_pct",
             "foreign_knowledge: 9 of 1000",
         ),
-        ({"query_sound": ["data", "synthesized"]}, "creativity_score", "sound is synthesized"),
+        ({"engines": AS_PUBLISHED | {"asr": "faster-whisper whisper-large-v3-turbo"}}, "if_fr_pct", "large-v3-turbo"),
+        ({"query_sound": {"creativity": ["data", "synthesized"]}}, "creativity_score", "sound is synthesized"),
         ({"abilities": {}}, "if_fr_pct", "not scored"),
     ],
 )
@@ -88,6 +89,8 @@ def test_a_departure_leaves_other_columns_alone():
     board = leaderboard("vocalbench-zh", _summary(own_wording=["safety"]))
     assert _why(board, "reasoning_acc_pct") == []
     assert "reasoning_acc_pct" in board["comparable_columns"]
+    board = leaderboard("vocalbench-zh", _summary(query_sound={"robust": ["generated"], "safety": ["data"]}))
+    assert [reason["column"] for reason in board["reasons"]] == ["robust_pr_pct", "latency_rtf"]
     rate = {"value": 50.0, "n": 9, "missing": 1, "why": "judge away"}
     lacking = _summary()
     lacking["abilities"] |= {"safety_rr_pct": rate}
