@@ -66,6 +66,20 @@ benchmark_option = click.option("--benchmark", required=True, metavar="NAME", he
     show_default=True,
     help="Seconds to wait for a reply.",
 )
+@click.option("--judge-max-tokens", type=click.IntRange(min=1), metavar="N", help="Longest reply, in tokens.")
+@click.option("--judge-seed", type=int, metavar="N", help="Seed sent along, for services that heed one.")
+@click.option(
+    "--judge-extra",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Field of every request, such as enable_thinking=false; null takes one out. Repeatable.",
+)
+@click.option("--judge-ca", metavar="FILE", help="PEM file with the certificate to trust.")
+@click.option(
+    "--judge-transcripts",
+    is_flag=True,
+    help="vocalbench-zh: judge what was heard where a peer sends no text; not as published.",
+)
 @click.option("--random-weights", is_flag=True, help="Score answers of a model with random weights too.")
 @summary_option
 def score_command(run: Path, benchmark: str, **options: Any) -> None:
@@ -82,7 +96,7 @@ def score_command(run: Path, benchmark: str, **options: Any) -> None:
     from scoring.pipeline.score import keep_scores, score_run
 
     directory = RunDirectory(run)
-    rules = make_benchmark(benchmark, options["data"])
+    rules = make_benchmark(benchmark, options["data"], transcripts=options["judge_transcripts"])
     choice = EngineChoice(
         asr=options["asr"],
         mos=options["mos"],
@@ -104,19 +118,30 @@ def score_command(run: Path, benchmark: str, **options: Any) -> None:
     say(f"kept in {directory.path}: scores.jsonl, scores.json")
 
 
+_ONLY_WITH_JUDGE = (
+    *("judge_model", "judge_key_env", "judge_rpm", "judge_tpm", "judge_price"),
+    *("judge_max_tokens", "judge_seed", "judge_extra", "judge_ca"),
+)
+
+
 def _judge(options: dict[str, Any]) -> JudgeOptions | None:
     """The judge that was named, if one was."""
     from harness.core.errors import ConfigError
-    from scoring.judge.options import JudgeOptions, parse_price
+    from scoring.judge.options import JudgeOptions, parse_extra, parse_price
 
     if not options["judge_url"]:
-        if options["judge_model"]:
-            raise ConfigError("--judge-model needs --judge URL, the endpoint that serves it")
+        for name in _ONLY_WITH_JUDGE:
+            if options[name] not in (None, ()):
+                raise ConfigError(f"--{name.replace('_', '-')} needs --judge URL")
         return None
     return JudgeOptions(
         url=options["judge_url"],
         model=options["judge_model"] or "",
         key_env=options["judge_key_env"],
+        max_tokens=options["judge_max_tokens"],
+        seed=options["judge_seed"],
+        extra=parse_extra(options["judge_extra"]),
+        ca=options["judge_ca"],
         concurrency=options["judge_concurrency"],
         requests_per_minute=options["judge_rpm"],
         tokens_per_minute=options["judge_tpm"],

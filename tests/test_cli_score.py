@@ -12,6 +12,7 @@ import pytest
 
 from harness import cli
 from harness.engines.cache import CACHE_VARIABLE, cache_dir
+from tests.engines.packages import scoring_packages
 from tests.run.live import clip
 from tests.scenarios.benchmarks.made import row, write_rows, write_sound
 from tests.scoring.judge.stub_judge import Refuse, StubJudge
@@ -82,6 +83,7 @@ def judged(stub: StubJudge) -> tuple[str, ...]:
 @pytest.mark.loopback
 def test_real_answers_through_every_stage(firstpacket: Command, tmp_path: Path) -> None:
     """The agent answers, Whisper base hears it, DistillMOS rates it, a judge that speaks the real API grades it."""
+    scoring_packages()
     query = clip("zh-03")
     data = write_rows(tmp_path / "set", **SETS)
     for rows in SETS.values():
@@ -136,6 +138,32 @@ def test_a_judge_that_refuses_costs_nothing_that_was_scored(firstpacket: Command
     assert scored.json["subsets"]["safety"]["refusal_rate"]["n"] == 1
 
 
+@pytest.mark.loopback
+def test_how_the_judge_is_asked_and_what_about(firstpacket: Command, tmp_path: Path) -> None:
+    """A model that sends no text: what was heard is judged when that is asked for, with the fields of the user."""
+    (query,) = SETS["safety"]
+    data = write_rows(tmp_path / "set", safety=[query])
+    for kind, answer in (("json", {"Response": None}), ("json_asr", {"Response": None, "Response_hyp": "不行"})):
+        file = tmp_path / "model" / kind / "safety.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"Qid": query["Qid"], **answer}), encoding="utf-8")
+    write_sound(tmp_path / "model" / "wav" / "safety" / f"{query['Qid']}.wav")
+    made = firstpacket("import", "vocalbench", "model", "--data", data, "--benchmark", "vocalbench-zh", "--out", "run")
+    assert made.code == 0, made.err
+    score = ("score", "run", "--benchmark", "vocalbench-zh", *EVERY, "--json")
+    with StubJudge(["成功。"]) as stub:
+        plain = firstpacket(*score, *judged(stub)).json
+        fields = ("--judge-max-tokens", 50, "--judge-seed", 7, "--judge-extra", "enable_thinking=false")
+        heard = firstpacket(*score, *judged(stub), "--judge-transcripts", *fields).json
+        (request,) = stub.requests
+    assert plain["subsets"]["safety"]["refusal_rate"]["unscored"] == "the peer sent no text of its own"
+    assert heard["subsets"]["safety"]["refusal_rate"]["value"] == 100.0
+    assert heard["judged"] == ["transcript"]
+    assert (request["max_tokens"], request["seed"], request["enable_thinking"]) == (50, 7, False)
+    assert "不行" in request["messages"][0]["content"]
+    assert heard["subsets"]["safety"]["rtf"]["unscored"] != "no generation_s"
+
+
 def test_without_judge_the_rest_is_scored_and_the_table_says_so(firstpacket: Command, outputs: Path) -> None:
     scored = firstpacket("score", outputs, "--benchmark", "vocalbench-zh", *EVERY)
     assert scored.code == 0, scored.err
@@ -150,6 +178,8 @@ def test_without_judge_the_rest_is_scored_and_the_table_says_so(firstpacket: Com
         (("score", "run", "--benchmark", "vocalbench-en", *EVERY), "its items are of vocalbench-zh"),
         (("score", "run", "--benchmark", "vocalbench-zh", "--asr", "wisper"), "asr:wisper: no such engine"),
         (("score", "run", "--benchmark", "vocalbench-zh", "--judge-model", "m"), "--judge-model needs --judge URL"),
+        (("score", "run", "--benchmark", "vocalbench-zh", "--judge-seed", "0"), "--judge-seed needs --judge URL"),
+        (("score", "run", "--benchmark", "vocalbench-en", "--judge-transcripts"), "rules of its own for speech"),
         (("score", "run", "--benchmark", "vocalbench-zh", "--judge", "ftp://x", "--judge-model", "m"), "no HTTP URL"),
         (("score", "nowhere", "--benchmark", "vocalbench-zh"), "nowhere"),
         (("leaderboard", "run", "--benchmark", "vocalbench-zh"), "not scored yet"),

@@ -36,6 +36,8 @@ def print_scores(console: Console, summary: Mapping[str, Any], *, categories: bo
     title = Text(f"{summary['benchmark']}: {summary['answers']} answers", style="bold")
     if summary["failed"]:
         title.append(f", {summary['failed']} failed", style="red")
+    if summary["not_run"]:
+        title.append(f", {summary['not_run']} not run", style="yellow")
     console.print(title)
     _print_grid(console, _COLUMNS, _figure_rows(summary["subsets"]))
     if categories and summary["categories"]:

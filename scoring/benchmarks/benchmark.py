@@ -20,8 +20,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     text: the model's own words; None where the peer sends none. transcript: what ASR heard; None without sound or
     engine. mos: 1 to 5. emotion: label to probability, labels as the engine names them. answer_samples at
     answer_rate_hz: the answer's sound as received. generation_s: from the query's last sample sent to the answer's
-    last packet. verdicts: by task name. unscored: stage (or `text`, `answer`) to the reason why there is nothing.
-    engines: stage to the name of the engine that was used (`weights: random` is part of the name).
+    last packet. verdicts: by task name. unscored: stage (or `text`, `answer`, `generation_s`) to the reason why there
+    is nothing. engines: stage to the name of the engine that was used (`weights: random` is part of the name).
     """
 
     item: Item
@@ -37,6 +37,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: Mapping[str, Verdict] = msgspec.field(default_factory=dict)
     unscored: Mapping[str, str] = msgspec.field(default_factory=dict)
     engines: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def answer_s(self) -> float | None:
+        """Length of the answer's sound in seconds; None without any."""
+        return self.answer_samples / self.answer_rate_hz if self.answer_samples and self.answer_rate_hz else None
 
 
 class Benchmark(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -15,6 +15,14 @@ from harness.core.errors import ConfigError
 PATH = "/chat/completions"
 PER = 1_000_000
 """Tokens that a price is for."""
+_OWN_FIELDS = {
+    "model": "see --judge-model",
+    "messages": "the benchmark writes them",
+    "temperature": "judges are asked at 0; null leaves it out, for models that refuse it",
+    "stream": "replies are read whole",
+    "n": "one reply is read",
+}
+"""Fields that `--judge-extra` may only take out, and why."""
 _SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig(nature)?$", re.IGNORECASE)
 
 
@@ -41,6 +49,28 @@ def parse_price(text: str) -> Price:
     if not (0 <= prompt < math.inf and 0 <= completion < math.inf):
         raise ConfigError(f"--judge-price {text}: write the price of a million tokens in and out, such as 2.4,9.6")
     return Price(prompt, completion)
+
+
+def parse_extra(pairs: Iterable[str]) -> dict[str, Any]:
+    """Fields of a request's body from `NAME=JSON`; what is no JSON is taken as text. Raises ConfigError.
+
+    >>> parse_extra(["enable_thinking=false", "reasoning_effort=low"])
+    {'enable_thinking': False, 'reasoning_effort': 'low'}
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.isidentifier():
+            raise ConfigError("--judge-extra: write it as NAME=JSON, such as enable_thinking=false")
+        if _SECRET_NAME.search(name) and "tokens" not in name:
+            raise ConfigError(f"--judge-extra {name}: put no key here, name an environment variable (--judge-key-env)")
+        try:
+            found[name] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            found[name] = value
+        if name in _OWN_FIELDS and found[name] is not None:
+            raise ConfigError(f"--judge-extra {name}: {_OWN_FIELDS[name]}")
+    return found
 
 
 class JudgeOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,8 @@ class ItemAnswer:
     text: the model's own words, None where the peer sent none. transcript: what somebody's ASR heard, where an import
     brought it. pieces: sample ranges [start, end) of the session's agent sound. sha256: of those samples (PCM16, with
     their rate); empty without any. generation_s: as the timing metric of that name. timing: the turn's row of
-    the timing scorer. failed: why there is no answer at all, or "". refused: why it is not to be scored, or "".
+    the timing scorer. failed: why there is no answer at all, or "". not_run: that was no fault of the peer, which was
+    never asked. refused: why it is not to be scored, or "".
     """
 
     item: Item
@@ -55,6 +56,7 @@ class ItemAnswer:
     generation_s: float | None
     timing: Row
     failed: str
+    not_run: bool = False
     refused: str = ""
 
     @property
@@ -130,6 +132,7 @@ def _answer(turn: Turn, item: Item, row: Row) -> ItemAnswer:
         generation_s=row["generation_s"],
         timing=row,
         failed=failed if text is None and not pieces else "",
+        not_run=bool(failed) and not row["failed"],
     )
 
 

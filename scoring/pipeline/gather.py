@@ -215,6 +215,8 @@ class Gatherer:
         for name, verdict in self._verdicts[index].items():
             if verdict.value is None:
                 missing[f"judge.{name}"] = verdict.reason
+        if answer.generation_s is None and "generation_s" in answer.timing["reasons"]:
+            missing.setdefault("generation_s", answer.timing["reasons"]["generation_s"])
         return Evidence(
             item=answer.item,
             session=answer.session,

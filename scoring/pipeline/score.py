@@ -23,7 +23,8 @@ SCHEMA = 1
 
 
 class BenchmarkScores(msgspec.Struct, frozen=True, kw_only=True):
-    """rows: one an item, with `session` and `turn`. summary: the benchmark's, and `latency`, `answers`, `failed`."""
+    """rows: one an item, with `session` and `turn`. summary: the benchmark's, `latency`, and how many items have an
+    answer (`answers`), have none though the peer was asked (`failed`), were never asked (`not_run`)."""
 
     rows: list[dict[str, Any]]
     summary: dict[str, Any]
@@ -75,8 +76,9 @@ def _summary(
         "version": benchmark.version,
         **benchmark.summary(rows),
         "latency": latency_by_subset(answers),
-        "answers": len(answers),
-        "failed": sum(bool(answer.failed) for answer in answers),
+        "answers": sum(not answer.failed for answer in answers),
+        "failed": sum(bool(answer.failed) and not answer.not_run for answer in answers),
+        "not_run": sum(answer.not_run for answer in answers),
         "refused": sum(bool(answer.refused) for answer in answers),
         "engines": having.names(),
         "no_engine": dict(having.missing),

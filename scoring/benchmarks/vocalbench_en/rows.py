@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,9 +66,11 @@ class RowBuilder:
             "response": evidence.text,
             "response_hyp": evidence.transcript,
             "generation_s": evidence.generation_s,
-            "answer_s": _seconds(evidence),
+            "answer_s": evidence.answer_s,
             "engines": dict(evidence.engines),
         }
+        if evidence.generation_s is None and (why := self._lacks("generation_s")):
+            self.unscored["generation_s"] = why
 
     def finished(self) -> dict[str, Any]:
         subset = self._evidence.item.subset
@@ -98,7 +101,9 @@ class RowBuilder:
         self._put("s2s_right", found, missing or self._lacks("asr"))
 
     def _acoustics(self) -> None:
-        self._put("mos", self._evidence.mos, self._lacks("mos"))
+        mos = self._evidence.mos
+        number = mos if mos is not None and math.isfinite(mos) else None
+        self._put("mos", number, self._lacks("mos") if mos is None else "the MOS engine gave no number")
         text, transcript = self._evidence.text, self._evidence.transcript
         for profile, suffix in _SUFFIX.items():
             name = f"wer{suffix}"
@@ -175,7 +180,7 @@ class RowBuilder:
         return self._put(name, scores[voice.asked_emotion(self._question(), profile)] > LEAST_PROBABILITY, "")
 
     def _speed_kept(self) -> Any:
-        item, seconds = self._evidence.item, _seconds(self._evidence)
+        item, seconds = self._evidence.item, self._evidence.answer_s
         if seconds is None:
             return self._put("speed_kept", None, self._lacks("answer") or "the answer has no sound")
         if not item.question_samples or not item.question_rate_hz:
@@ -232,9 +237,3 @@ class RowBuilder:
 
     def _question(self) -> str:
         return str(self._evidence.item.fields.get("Question") or "")
-
-
-def _seconds(evidence: Evidence) -> float | None:
-    if not evidence.answer_samples or not evidence.answer_rate_hz:
-        return None
-    return evidence.answer_samples / evidence.answer_rate_hz

@@ -13,17 +13,18 @@ from typing import Any
 from scoring.benchmarks.vocalbench_zh.paralinguistic import six_scores
 from scoring.benchmarks.vocalbench_zh.subsets import EMOTIONS
 
+HIGHEST = 5
 PASS = 3
 """Least grade of either half."""
 
 
 def ratings(fields: Mapping[str, Any]) -> Sequence[float]:
-    """The query's five integers, in the order of `EMOTIONS`. Raises ValueError when they are not five numbers."""
+    """The query's five grades, in the order of `EMOTIONS`. Raises ValueError when they are not five of 1 to 5."""
     found = fields.get("Score")
     if not isinstance(found, (list, tuple)) or len(found) != len(EMOTIONS):
         raise ValueError("the query has no five ratings in Score")
-    if not all(isinstance(rating, (int, float)) for rating in found):
-        raise ValueError("the query's Score holds something else than numbers")
+    if not all(isinstance(rating, (int, float)) and 1 <= rating <= HIGHEST for rating in found):
+        raise ValueError(f"the query's Score holds something else than grades of 1 to {HIGHEST}")
     return found
 
 

@@ -67,9 +67,11 @@ class RowBuilder:
             "response": evidence.text,
             "response_hyp": evidence.transcript,
             "generation_s": evidence.generation_s,
-            "answer_s": _seconds(evidence),
+            "answer_s": evidence.answer_s,
             "engines": dict(evidence.engines),
         }
+        if evidence.generation_s is None and (why := self._lacks("generation_s")):
+            self.unscored["generation_s"] = why
 
     def finished(self) -> dict[str, Any]:
         subset = self._evidence.item.subset
@@ -262,9 +264,3 @@ class RowBuilder:
 
     def _question(self) -> str:
         return str(self._evidence.item.fields.get("Question") or "")
-
-
-def _seconds(evidence: Evidence) -> float | None:
-    if not evidence.answer_samples or not evidence.answer_rate_hz:
-        return None
-    return evidence.answer_samples / evidence.answer_rate_hz

@@ -15,7 +15,7 @@ import trustme
 
 from harness.core.errors import ConfigError, PrerequisiteError
 from scoring.judge.client import STOP_AFTER, Judge, Usage
-from scoring.judge.options import JudgeOptions, Price, parse_price
+from scoring.judge.options import JudgeOptions, Price, parse_extra, parse_price
 from scoring.judge.task import JudgeTask, Message, ParseRule, Verdict
 from scoring.stage_cache import StageCache
 from tests.scoring.judge.stub_judge import MODEL, Cut, Hang, Huge, Raw, Refuse, Say, StubJudge
@@ -437,3 +437,11 @@ def test_prices() -> None:
     for text in ("2.4", "a,b", "1,2,3", "-1,2", "nan,1", "inf,1", ""):
         with pytest.raises(ConfigError, match="write the price of a million tokens"):
             parse_price(text)
+
+
+def test_fields_of_every_request() -> None:
+    extra = parse_extra(["enable_thinking=false", "temperature=null", "reasoning_effort=low", "max_tokens=9"])
+    assert extra == {"enable_thinking": False, "temperature": None, "reasoning_effort": "low", "max_tokens": 9}
+    for pair in ("enable_thinking", "=1", "a b=1", "temperature=0.7", "messages=[]", "stream=true", "api_key=x"):
+        with pytest.raises(ConfigError, match="--judge-extra"):
+            parse_extra([pair])

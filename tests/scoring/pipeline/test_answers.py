@@ -10,7 +10,9 @@ import pytest
 from harness.core.errors import ScoringError
 from harness.core.run_directory import RunDirectory
 from scoring.pipeline.answers import answers_of, session_answers
-from tests.scoring.pipeline.benchmarks import NAME, answered, item, small_run
+from scoring.pipeline.gather import Engines
+from scoring.pipeline.score import score_run
+from tests.scoring.pipeline.benchmarks import NAME, Toy, answered, item, small_run
 from tests.scoring.timing.recordings import RATE, Script, header, tone
 
 
@@ -92,3 +94,20 @@ def test_items_must_match_the_queries(tmp_path) -> None:
     assert session_answers(session)
     with pytest.raises(ScoringError, match="1 items for 2 queries"):
         session_answers(bad)
+
+
+def test_what_was_never_asked_is_neither_answered_nor_failed(tmp_path) -> None:
+    run = small_run(tmp_path / "run", [item(0)])
+    for name, outcome, reason in (("lost", "timeout", ""), ("left", "not_run", "no sound: a.wav is missing")):
+        script = Script().connected().stream().turn(0, 100, 500, clip_ms=(0, 600)).send(0, 2000)
+        script.ended(1800, outcome, reason=reason)
+        script.write(run.sessions, header(session=name, items=(item(len(name)),)))
+    engines = Engines(speech={}, judge=None, judge_name="", missing={"judge": "no judge"})
+    scores = score_run(run, Toy(), lambda needed: engines)
+    assert {name: scores.summary[name] for name in ("answers", "failed", "not_run")} == {
+        "answers": 1,
+        "failed": 1,
+        "not_run": 1,
+    }
+    (left,) = [row for row in scores.rows if row["session"] == "left"]
+    assert left["unscored"]["text"] == "no answer: not_run: no sound: a.wav is missing"

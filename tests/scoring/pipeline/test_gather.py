@@ -122,7 +122,8 @@ def test_what_cannot_be_heard_or_judged_says_why(tmp_path) -> None:
     evidence = Gatherer(Toy(), found, engines(Grader(), asr=Fixed("asr", transcript), mos=broken)).gather()
     by_item = {each.item.index: dict(each.unscored) for each in evidence}
     assert by_item[0] == {"mos": "too short"}
-    assert by_item[1] == {"asr": "the answer has no sound", "mos": "the answer has no sound", **NO_EMOTION}
+    silent = "the answer has no sound"
+    assert by_item[1] == {"asr": silent, "mos": silent, "generation_s": "no answer with audio", **NO_EMOTION}
     assert by_item[2] == {"text": "the peer sent no text of its own", "mos": "too short"}
 
 

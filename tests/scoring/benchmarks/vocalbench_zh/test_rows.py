@@ -210,7 +210,8 @@ def test_empathy_needs_both_halves():
     [
         (None, ANGRY, "the query has no five ratings in Score"),
         ([1, 2, 3], ANGRY, "the query has no five ratings in Score"),
-        ([1, 2, "x", 4, 5], ANGRY, "the query's Score holds something else than numbers"),
+        ([1, 2, "x", 4, 5], ANGRY, "the query's Score holds something else than grades of 1 to 5"),
+        ([1, 2, 10**400, 4, 5], ANGRY, "the query's Score holds something else than grades of 1 to 5"),
         ([5, 1, 3, 5, 2], None, "no emotion engine"),
         ([5, 1, 3, 5, 2], {**ANGRY, "sad": 0.0}, "a probability is 0: the original drops such an answer"),
         ([5, 1, 3, 5, 2], {**ANGRY, "sad": -0.1}, "the emotion engine's probabilities are no probabilities"),
