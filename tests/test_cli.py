@@ -90,7 +90,7 @@ def bad(tmp_path: Path) -> dict[str, object]:
         "not a run directory|is no run directory": [*q, "--out", tmp_path / "full"],
         "is a file": [*q, "--out", tmp_path / "file"],
         "--resume needs --out": [*q, "--resume"],
-        "Did you mean '--limit'": [*q, "--lmit", "3"],
+        "No such option '--lmit'. (Did you mean one of: '--limit'|Did you mean '--limit'": [*q, "--lmit", "3"],
         "10<=x<=200": [*q, "--chunk-ms", "5"],
     }
 

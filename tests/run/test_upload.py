@@ -116,7 +116,7 @@ def test_figures_agree_with_the_truth(uploads: Uploads, dialect: str) -> None:
     assert 0 < row["ttft_ms"] <= row["first_packet_ms"]
     assert row["rtf_anchor"] == "upload"
     assert row["response_s"] == pytest.approx(0.6, abs=0.001)
-    assert row["generation_s"] > row["first_packet_ms"] / 1000
+    assert row["generation_s"] >= row["first_packet_ms"] / 1000  # equal where one read brought everything
     for name in ("first_audible_ms", "endpoint_ms", "send_late_p99_ms"):
         assert row[name] is None
         assert "upload" in row["reasons"][name] or "this mode" in row["reasons"][name]

@@ -112,6 +112,7 @@ def test_text_goes_both_ways_and_is_stamped():
     assert line.hung_up == 1
 
 
+@pytest.mark.exact
 def test_our_audio_is_heard_by_another_decoder_and_never_waits():
     async def body(line: Line) -> None:
         pcm = tone(50, hz=1000)
