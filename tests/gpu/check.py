@@ -15,8 +15,12 @@ from typing import Any, NamedTuple
 
 from harness.core.errors import HarnessError
 from tests.gpu import models, overhead
+from tests.gpu.step_model import UNIT
 
 MOSHI = "connectors.local.models.moshi:Moshi"
+TOTAL_S = 285.0
+"""For all stages together; one that comes after has its lack of time as its error."""
+NO_WEIGHTS = ("burst", "packets of 80 ms")
 QWEN = "connectors.local.models.qwen:Qwen25Omni"
 
 
@@ -76,6 +80,7 @@ def stages(asked: argparse.Namespace, scale: Scale) -> dict[str, Stage]:
         "qwen2.5-omni stock": lambda: answered("stock"),
         "overhead": lambda: overhead.overhead(steps, pairs=scale.pairs, limit_s=scale.limit_s),
         "burst": lambda: overhead.burst(megabytes=30, limit_s=scale.limit_s),
+        "packets of 80 ms": lambda: overhead.burst(megabytes=8, samples=UNIT, limit_s=scale.limit_s),
         "whisper": lambda: _whisper({**scale.whisper, "device": asked.device}, scale.limit_s),
     }
 
@@ -101,7 +106,7 @@ def run_stage(stage: Stage, limit_s: float) -> dict[str, Any]:
     try:
         found = dict(asyncio.run(within()))
     except TimeoutError:
-        found = {"error": f"not done within {limit_s:g} s"}
+        found = {"error": f"not done within {limit_s:.3g} s"}
     except (HarnessError, RuntimeError, OSError, subprocess.SubprocessError, ImportError) as exc:
         found = {"error": f"{type(exc).__name__}: {exc}"}
     return {**found, "took_s": round(time.monotonic() - begin, 1)}
@@ -124,7 +129,7 @@ def machine(device: str) -> dict[str, Any]:
 def print_table(found: dict[str, dict[str, Any]]) -> None:
     """A line a figure; facts stand in the JSON only."""
     for name, figures in found.items():
-        print(f"\n{name} (weights: random)" if name != "burst" else f"\n{name}")
+        print(f"\n{name}" if name in NO_WEIGHTS else f"\n{name} (weights: random)")
         for key, value in figures.items():
             if key != "facts":
                 print(f"  {key:<26} {value}")
@@ -157,10 +162,12 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"--only {unknown.pop()}: the stages are {', '.join(chosen)}")
     found: dict[str, dict[str, Any]] = {}
+    end = time.monotonic() + TOTAL_S
     for name, stage in chosen.items():
         if not asked.only or name in asked.only:
-            print(f"{name} ...", file=sys.stderr, flush=True)
-            found[name] = run_stage(stage, scale.limit_s)
+            left_s = end - time.monotonic()
+            print(f"{name} ... ({left_s:.0f} s left)", file=sys.stderr, flush=True)
+            found[name] = run_stage(stage, min(scale.limit_s, max(0.0, left_s)))
     seen = machine(asked.device)
     print(" ".join(f"{key} {value};" for key, value in seen.items()))
     print_table(found)

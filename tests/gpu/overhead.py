@@ -50,16 +50,19 @@ async def overhead(settings: Mapping[str, Any], *, pairs: int, limit_s: float) -
     }
 
 
-async def burst(*, megabytes: int, limit_s: float) -> dict[str, Any]:
-    """How long an answer of so many bytes takes from its first stamp to its last arrival, and how late it gets."""
-    async with talking("tests.gpu.step_model:Burst", {"megabytes": megabytes}) as talk:
+async def burst(*, megabytes: int, samples: int = 24_000, limit_s: float) -> dict[str, Any]:
+    """How long an answer of so many bytes takes from its first stamp to its last arrival, how late it gets, and what a
+    packet of `samples` costs the model, which is stamped when it has left."""
+    async with talking("tests.gpu.step_model:Burst", {"megabytes": megabytes, "samples": samples}) as talk:
         answer = await talk.ask(limit_s=limit_s)
     took_s = (answer.packets[-1].t_ns - answer.packets[0].produced_ns) / NS_PER_S
+    made_us = (answer.packets[-1].produced_ns - answer.packets[0].produced_ns) / 1e3
     size = sum(2 * packet.samples for packet in answer.packets)
     return {
         "megabytes": round(size / 1e6, 1),
         "megabytes_per_s": round(size / 1e6 / took_s, 1),
         "late_p99_ms": round(percentile(answer.delivery_ms(), 0.99), 2),
+        "us_a_packet": round(made_us / (len(answer.packets) - 1), 1),
     }
 
 

@@ -79,10 +79,10 @@ class StepModel(LocalModel):
 
 
 class Burst(LocalModel):
-    """megabytes: of one answer, in packets of a second, as fast as they leave."""
+    """megabytes: of one answer, in packets of `samples`, as fast as they leave."""
 
-    def __init__(self, *, megabytes: int = 30) -> None:
-        self._packet = np.full(24_000, 1000, dtype=np.int16)
+    def __init__(self, *, megabytes: int = 30, samples: int = 24_000) -> None:
+        self._packet = np.full(samples, 1000, dtype=np.int16)
         self._packets = megabytes * 1_000_000 // self._packet.nbytes
 
     def push_audio(self, pcm: Any) -> None:

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not (find_spec("torch") and find_spec("transformers")), reason="could not import 'torch'"),
 ]
 SCRIPT = Path(check.__file__).with_name("check.sh")
-STAGES = ("qwen2.5-omni incremental", "overhead", "burst", "whisper")
+STAGES = ("qwen2.5-omni incremental", "overhead", "burst", "packets of 80 ms", "whisper")
 
 
 def test_it_runs_through_on_a_cpu(tmp_path):
@@ -39,11 +39,12 @@ def test_it_runs_through_on_a_cpu(tmp_path):
     assert done.returncode == 0
     assert (found["weights"], found["tiny"], found["verdicts"]) == ("random", True, [])
     assert found["machine"]["gpu"] == "none"
-    qwen, harness, burst, whisper = (found["stages"][name] for name in STAGES)
+    qwen, harness, burst, packets, whisper = (found["stages"][name] for name in STAGES)
     assert 0 < qwen["ttft_ms"] <= qwen["whole_ms"]
     assert qwen["facts"]["weights"] == "random"
     assert harness["events"] == 4 * 10 * 2
     assert burst["megabytes"] == 30.0
+    assert min(packets["us_a_packet"], burst["us_a_packet"]) > 0
     assert whisper["facts"]["weights"] == "random"
     for stage in STAGES[:2]:
         assert f"{stage} (weights: random)\n" in done.stdout
