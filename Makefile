@@ -43,7 +43,7 @@ $(VENV)/core.stamp: pyproject.toml
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/core.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,asr,tts]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,asr,tts,score]'
 	touch $@
 
 clean:

@@ -31,7 +31,7 @@ class OpenAIWhisper:
             f"openai-whisper {installed('whisper', 'score', 'openai-whisper')}, torch {installed('torch', 'score')}"
         )
         self._spec = spec
-        self.device: Literal["cpu", "cuda"] = torch_device(spec, "score")
+        self.device: Literal["cpu", "cuda"] = torch_device(spec, "whisper")
         self.batch = _CPU_BATCH if self.device == "cpu" else _GPU_BATCH
         model = spec.model or "large-v3"
         self._path = _checkpoint(model)
@@ -45,10 +45,10 @@ class OpenAIWhisper:
     def load(self) -> None:
         if self._model is not None:
             return
-        prepare(self._spec, "score")
+        prepare(self._spec, "whisper")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numba and triton, on import
-            self._whisper = require("whisper", "score")
+            self._whisper = require("whisper", "whisper")
         language = self._spec.language
         if language is not None and language not in self._whisper.tokenizer.LANGUAGES:
             raise ConfigError(f"{self.name}: Whisper knows no language {language!r}")
@@ -71,7 +71,7 @@ class OpenAIWhisper:
         if not signals:
             return []
         whisper, model = self._whisper, self._model
-        torch = require("torch", "score")
+        torch = require("torch", "whisper")
         mels = torch.stack(
             [whisper.log_mel_spectrogram(whisper.pad_or_trim(signal), model.dims.n_mels) for signal in signals]
         ).to(self.device)

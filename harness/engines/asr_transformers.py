@@ -33,7 +33,7 @@ class TransformersWhisper:
     def __init__(self, spec: EngineSpec) -> None:
         versions = f"transformers {installed('transformers', 'score')}, torch {installed('torch', 'score')}"
         self._spec = spec
-        self.device: Literal["cpu", "cuda"] = torch_device(spec, "score")
+        self.device: Literal["cpu", "cuda"] = torch_device(spec, "whisper")
         self.batch = _CPU_BATCH if self.device == "cpu" else _GPU_BATCH
         model = spec.model or OFFICIAL
         self._folder = store.resolve_with(model, ("config.json",), hub_files=_WANTED)
@@ -47,8 +47,8 @@ class TransformersWhisper:
     def load(self) -> None:
         if self._pipe is not None:
             return
-        torch = prepare(self._spec, "score")
-        transformers = require("transformers", "score")
+        torch = prepare(self._spec, "whisper")
+        transformers = require("transformers", "whisper")
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         folder = str(self._folder)
