@@ -50,7 +50,7 @@ def resume(scene: Scene) -> Value:
     assert holder is not None
     due_ns = holder.end_ns + floor.ns("resume")
     next_ns = floor.next_claim_ns(scene.index)
-    following = next((u for u in floor.utterances if u.start_ns >= holder.end_ns), None)
+    following = floor.next_from(holder.end_ns)
     if following is not None and following.start_ns <= due_ns and (next_ns is None or following.start_ns < next_ns):
         return to_ms(following.start_ns - holder.end_ns)
     if next_ns is not None and next_ns < due_ns:
@@ -80,8 +80,7 @@ def false_start(scene: Scene) -> Value:
     due_ns = user.end_ns + floor.ns("stray")
     next_ns = floor.next_claim_ns(scene.index)
     until_ns = due_ns if next_ns is None else min(due_ns, next_ns)
-    answers = set(floor.answers.values())
-    if any(utterance not in answers for utterance in floor.starts_between(user.start_ns, until_ns)):
+    if any(utterance not in floor.answering for utterance in floor.starts_between(user.start_ns, until_ns)):
         return True
     if floor.end_ns < until_ns:
         return Censored(reason="listening ended before the agent could have started")

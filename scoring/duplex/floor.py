@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from harness.core.audio import NS_PER_MS
-from scoring.duplex.spans import Conversation, Span, UserSpan, Utterance, merge
+from scoring.duplex.spans import Conversation, Ordered, Span, UserSpan, Utterance, merge
 
 Demand = Literal["respond", "stop", "keep_talking", "stay_silent"]
 _SPEECH = frozenset({"turn", "interruption"})
@@ -63,6 +63,18 @@ class Floor:
             told = tuple(Utterance(span.start_ns, span.end_ns) for span in joined)
         return tuple(utterance for utterance in told if utterance.start_ns < self.end_ns)
 
+    @cached_property
+    def _by_time(self) -> Ordered[Utterance]:
+        return Ordered(self.utterances)
+
+    @cached_property
+    def _agent(self) -> Ordered[Span]:
+        return Ordered(self.conversation.agent)
+
+    def heard_during(self, span: Span) -> list[Span]:
+        """The agent's speech that sounds in `span`, and perhaps some before it."""
+        return self._agent.near(span)
+
     def censored(self, span: Span) -> bool:
         """Whether listening ended during `span`."""
         return span.end_ns >= self.end_ns
@@ -70,7 +82,7 @@ class Floor:
     @cached_property
     def holders(self) -> tuple[Utterance | None, ...]:
         """For each event, the utterance that holds the floor at its onset: start <= onset < end."""
-        return tuple(next((u for u in self.utterances if u.holds(event.start_ns)), None) for event in self.user)
+        return tuple(self._by_time.holding(event.start_ns) for event in self.user)
 
     @cached_property
     def demands(self) -> tuple[Demand, ...]:
@@ -84,7 +96,16 @@ class Floor:
 
     def next_claim_ns(self, index: int) -> int | None:
         """Onset of the next event that claims the floor, if there is one."""
-        return next((self.user[k].start_ns for k in range(index + 1, len(self.user)) if self.claims(k)), None)
+        return self._next_claims[index]
+
+    @cached_property
+    def _next_claims(self) -> list[int | None]:
+        found: list[int | None] = []
+        next_ns: int | None = None
+        for index in range(len(self.user) - 1, -1, -1):
+            found.append(next_ns)
+            next_ns = self.user[index].start_ns if self.claims(index) else next_ns
+        return found[::-1]
 
     @cached_property
     def answers(self) -> dict[int, Utterance]:
@@ -101,9 +122,18 @@ class Floor:
                     break
         return found
 
+    @cached_property
+    def answering(self) -> frozenset[Utterance]:
+        """All that is an answer to something."""
+        return frozenset(self.answers.values())
+
     def starts_between(self, after_ns: int, before_ns: int) -> list[Utterance]:
         """Utterances that start after `after_ns` and before `before_ns`."""
-        return [utterance for utterance in self.utterances if after_ns < utterance.start_ns < before_ns]
+        return self._by_time.starting(after_ns, before_ns)
+
+    def next_from(self, t_ns: int) -> Utterance | None:
+        """The first utterance that starts at `t_ns` or later."""
+        return self._by_time.next_from(t_ns)
 
     def starts_inside(self, index: int) -> list[Utterance]:
         """Utterances that start during the event, more than `touch_ms` before its end."""

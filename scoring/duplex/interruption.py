@@ -67,13 +67,13 @@ def talk_over(scene: Scene) -> Value:
         return NO_CLAIM
     if holder is None:
         return NOT_HEARD
-    spoken = [part for span in floor.conversation.agent if (part := clip(span, holder.start_ns, holder.end_ns))]
-    return _shared(scene, spoken)
+    heard = floor.heard_during(scene.user)
+    return _shared(scene, [part for span in heard if (part := clip(span, holder.start_ns, holder.end_ns))])
 
 
 def overlap(scene: Scene) -> Value:
     """How long the agent is heard during the event, whatever it says."""
-    return _shared(scene, list(scene.floor.conversation.agent))
+    return _shared(scene, scene.floor.heard_during(scene.user))
 
 
 def _shared(scene: Scene, spoken: list[Span]) -> Value:

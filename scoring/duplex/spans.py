@@ -5,7 +5,10 @@ All that duplex scoring knows of a session, so that an imported list of interval
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -62,6 +65,36 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     end_ns: int
     utterances: tuple[Utterance, ...] | None = None
     wire: tuple[Span, ...] | None = None
+
+
+S = TypeVar("S", bound=Span)
+
+
+class Ordered(Generic[S]):
+    """Spans in order of their start, which may overlap, found without a look at all of them."""
+
+    def __init__(self, spans: Sequence[S]) -> None:
+        self._spans = spans
+        self._starts = [span.start_ns for span in spans]
+        self._reach = list(accumulate((span.end_ns for span in spans), max))
+
+    def holding(self, t_ns: int) -> S | None:
+        """The first with start <= t < end."""
+        index = bisect_right(self._reach, t_ns)
+        return self._spans[index] if index < len(self._spans) and self._spans[index].start_ns <= t_ns else None
+
+    def starting(self, after_ns: int, before_ns: int) -> list[S]:
+        """Those with after < start < before."""
+        return list(self._spans[bisect_right(self._starts, after_ns) : bisect_left(self._starts, before_ns)])
+
+    def next_from(self, t_ns: int) -> S | None:
+        """The first that starts at `t_ns` or later."""
+        index = bisect_left(self._starts, t_ns)
+        return self._spans[index] if index < len(self._spans) else None
+
+    def near(self, span: Span) -> list[S]:
+        """All that sound during `span`, and perhaps a few that end before it."""
+        return list(self._spans[bisect_right(self._reach, span.start_ns) : bisect_left(self._starts, span.end_ns)])
 
 
 def merge(spans: Iterable[Span], gap_ns: int = 0) -> tuple[Span, ...]:
