@@ -33,12 +33,14 @@ FRAGMENT_NS = 64 * NS_PER_MS
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """A session's conversation. unplaced: event id to why it has no place on the timeline. vad: engine and version.
 
-    threshold: of the engine."""
+    threshold: of the engine. behind_ns: of a continuous peer, event id to how far playout was behind arrival at the
+    event's end."""
 
     conversation: Conversation
     unplaced: dict[str, str]
     vad: str
     threshold: float
+    behind_ns: dict[str, int] = {}
 
 
 def hear(session: Session, *, threshold: float = THRESHOLD) -> Heard:
@@ -72,7 +74,14 @@ def hear(session: Session, *, threshold: float = THRESHOLD) -> Heard:
         utterances=None if only_sound else _utterances(recording, spans, end_ns),
         wire=None if only_sound else _wire(recording.responses),
     )
-    return Heard(conversation=conversation, unplaced=unplaced, vad=vad_name(), threshold=threshold)
+    live = session.header.profile.continuous and not session.header.imported
+    return Heard(
+        conversation=conversation,
+        unplaced=unplaced,
+        vad=vad_name(),
+        threshold=threshold,
+        behind_ns=_behind_ns(played, user) if live else {},
+    )
 
 
 def _to_the_end(span: Span, end_ns: int) -> Span:
@@ -115,6 +124,13 @@ def _user(recording: Recording, end_ns: int) -> tuple[tuple[UserSpan, ...], dict
             last_ns = min(end.t_ns, end_ns) if isinstance(end, Instant) else end_ns
             spans.append(msgspec.structs.replace(span, start_ns=start.t_ns, end_ns=max(last_ns, start.t_ns + 1)))
     return tuple(sorted(spans, key=lambda span: (span.start_ns, span.end_ns))), unplaced
+
+
+def _behind_ns(played: Sequence[Played], user: Sequence[UserSpan]) -> dict[str, int]:
+    """By event: how long the last packet that had come by its end waited for those before it to be played."""
+    arrivals = [packet.packet.arrival_ns for packet in played]
+    last = {span.event: bisect_right(arrivals, span.end_ns) - 1 for span in user}
+    return {event: played[index].lead_ns for event, index in last.items() if index >= 0}
 
 
 def _wire(responses: Sequence[Response]) -> tuple[Span, ...]:

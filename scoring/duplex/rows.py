@@ -38,6 +38,8 @@ def session_rows(session: Session, heard: Heard, floor: Floor) -> list[dict[str,
     rows += [_unplaced(header.session, event, reason) for event, reason in heard.unplaced.items()]
     language = header.languages[0] if header.languages else ""
     for row in rows:
+        behind_ns = heard.behind_ns.get(row["event"])
+        row["playout_behind_ms"] = None if behind_ns is None else to_ms(behind_ns)
         event = events.get(row["event"])
         if event is not None:
             row |= {"kind": event.kind, "category": event.category, "expect": event.expect}

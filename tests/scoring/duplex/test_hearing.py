@@ -164,6 +164,18 @@ def test_a_pause_at_the_end_of_the_session_is_no_end_when_sound_is_yet_to_come(t
     assert utterance[1:] == (2600.0, None)
 
 
+def test_how_far_a_late_packet_put_playout_behind(tmp_path: Path) -> None:
+    """Packets of 100 ms; the one due at 600 comes at 750, and from then on all are played 150 ms late."""
+    script = talk()
+    for at in range(0, 3000, 100):
+        script.audio(750 if at == 600 else max(at, 751) if 600 < at < 800 else at, silence(100), "")
+    script.event("a", 200, 590).event("b", 1000, 1540)
+    profile = Profile(continuous=True, pacing="paced", flush_on=())
+    found = heard(tmp_path, script, mode="none", profile=profile)
+    assert found.behind_ns == {"a": 0, "b": 150 * MS}
+    assert heard(tmp_path / "turns", script).behind_ns == {}, "of a turn peer a packet may wait without being late"
+
+
 def test_a_continuous_peer_is_known_by_its_sound_only(tmp_path: Path) -> None:
     voice = speech()[: 2 * RATE]
     sound = np.concatenate([silence(1500), voice, silence(2000)])
