@@ -162,6 +162,8 @@ def _exact(path: Path, sidecar: Sidecar, user: Track) -> tuple[UserSound, ...]:
         raise ConfigError(f"{path}: schema {sidecar.schema}, this version reads {SIDECAR_SCHEMA}")
     if sidecar.rate_hz != user.rate_hz:
         raise ConfigError(f"{path}: marks at {sidecar.rate_hz} Hz, {INPUT} has {user.rate_hz} Hz")
+    if len({sound.id for sound in sidecar.sounds}) < len(sidecar.sounds):
+        raise ConfigError(f"{path}: two sounds share an id")
     for sound in sidecar.sounds:
         if not 0 <= sound.start < sound.end <= len(user.samples):
             raise ConfigError(f"{path}: marks [{sound.start}, {sound.end}) of {sound.id!r} do not lie in {INPUT}")

@@ -147,6 +147,11 @@ def test_samples_without_an_answer_are_skipped_and_named(tmp_path: Path) -> None
             {"session": "x", "rate_hz": 16000, "sounds": [{"id": "a", "start": 5, "end": 5}]},
             r"marks \[5, 5\) of 'a'",
         ),
+        (
+            "firstpacket",
+            {"session": "x", "rate_hz": 16000, "sounds": [{"id": "a", "start": at, "end": at + 5} for at in (0, 9)]},
+            "two sounds share an id",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path: Path, name: str, content: object, said: str) -> None:
