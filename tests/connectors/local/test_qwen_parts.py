@@ -63,7 +63,7 @@ def test_bytes_that_are_no_character_are_shown_in_the_end():
 
 
 def test_the_stand_in_tokenizer_has_the_real_ones_format():
-    pytest.importorskip("transformers")
+    pytest.importorskip("torch")  # which comes with transformers
     tokenizer = stand_in()
     text = "say: é 中\nok"
     ids = tokenizer.encode(text, add_special_tokens=False)
