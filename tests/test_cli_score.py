@@ -164,11 +164,18 @@ def test_how_the_judge_is_asked_and_what_about(firstpacket: Command, tmp_path: P
     assert heard["subsets"]["safety"]["rtf"]["unscored"] != "no generation_s"
 
 
-def test_without_judge_the_rest_is_scored_and_the_table_says_so(firstpacket: Command, outputs: Path) -> None:
+def test_without_judge_the_rest_is_scored_and_the_table_says_so(
+    firstpacket: Command, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scored = firstpacket("score", outputs, "--benchmark", "vocalbench-zh", *EVERY)
     assert scored.code == 0, scored.err
     assert "no judge: name one with --judge URL --judge-model NAME" in scored.out
     assert "Overall unscored: missing" in scored.out
+    assert "Latency unscored: no sends were recorded" in scored.out
+    monkeypatch.setenv("COLUMNS", "70")
+    narrow = firstpacket("score", outputs, "--benchmark", "vocalbench-zh", *EVERY)
+    assert "No room for" in narrow.out
+    assert "unscored: no judge: name one with --judge URL" in " ".join(narrow.out.split())
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,13 @@ def print_scores(console: Console, summary: Mapping[str, Any], *, categories: bo
     if summary["not_run"]:
         title.append(f", {summary['not_run']} not run", style="yellow")
     console.print(title)
-    _print_grid(console, _COLUMNS, _figure_rows(summary["subsets"]))
+    left_out = _print_grid(console, _COLUMNS, _figure_rows(summary["subsets"]))
+    if _COLUMNS[-1].heading in left_out:
+        _print_reasons(console, summary["subsets"])
     if categories and summary["categories"]:
         console.print(Text("By category", style="bold"))
         _print_grid(console, _COLUMNS, _figure_rows(summary["categories"]))
-    console.print(Text("Latency of the same answers", style="bold"))
-    _print_grid(console, _LATENCY, [_latency_row(subset, figures) for subset, figures in summary["latency"].items()])
+    _print_latency(console, summary["latency"])
     _print_overall(console, summary["overall"])
     for stage, engine in summary["engines"].items():
         console.print(Text(f"{stage}: {plain(str(engine))}", style="dim"))
@@ -128,6 +129,27 @@ def _figure_row(label: str, figure: Mapping[str, Any]) -> Row:
     return cells, "dim" if figure["n"] < FEW_BELOW else ""
 
 
+def _print_reasons(console: Console, tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    """What a narrow terminal's table has no room for: each reason once, with the subsets whose figures it is for."""
+    grouped: dict[str, dict[str, None]] = {}
+    for name, figures in tables.items():
+        for figure in figures.values():
+            if figure.get("unscored"):
+                grouped.setdefault(plain(str(figure["unscored"])), {})[plain(name).replace("_", " ")] = None
+    for why, names in grouped.items():
+        where = "all subsets" if len(names) == len(tables) > 1 else ", ".join(names)
+        console.print(Text(f"  unscored: {why} ({where})", style="yellow"))
+
+
+def _print_latency(console: Console, latency: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    if not any(figure["n"] for figure in latency["all"].values()):
+        why = plain(str(latency["all"]["first_packet_ms"].get("unscored", "")))
+        console.print(Text(f"Latency unscored: {why}", style="yellow"))
+        return
+    console.print(Text("Latency of the same answers", style="bold"))
+    _print_grid(console, _LATENCY, [_latency_row(subset, figures) for subset, figures in latency.items()])
+
+
 def _latency_row(subset: str, figures: Mapping[str, Mapping[str, Any]]) -> Row:
     middle = [_number(figures[name].get("p50"), 1) for name in ("ttft_ms", "first_packet_ms", "first_audible_ms")]
     n = max((int(figure.get("n", 0)) for figure in figures.values()), default=0)
@@ -149,11 +171,13 @@ def _usage(usage: Any) -> str:
     return f"judge: {get('calls')} calls, {get('cached')} from the cache, {get('failed')} failed, {tokens}{cost}"
 
 
-def _print_grid(console: Console, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+def _print_grid(console: Console, columns: Sequence[Column], rows: Sequence[Row]) -> tuple[str, ...]:
+    """Headings of the columns that had no room."""
     fitted = fit(console, columns, rows)
     console.print(fitted.table)
     if fitted.left_out:
         console.print(Text(f"No room for {', '.join(fitted.left_out)} at this width; --json has all.", style="dim"))
+    return fitted.left_out
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -19,9 +19,13 @@ from scoring.stats import RESAMPLES, SEED, Float64, percentile
 
 Figure = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
+Scores = Iterable[tuple[int, float | None]]
+"""An item's number and its score, None without one."""
 _Z = 1.959963984540054
 """97.5 % point of the normal distribution."""
 _DIGITS = 6
+STRICT = "_strict"
+"""Suffix of what the strict reading of a judge says."""
 _CHUNK = 2_000_000
 """Resampled counts held at once."""
 
@@ -80,6 +84,23 @@ def preserved(pairs: Mapping[Any, tuple[float | None, float | None]], *, cap: fl
     value = 100 * over[had[0]].mean() / under[had[1]].mean()
     figure = _figure(min(float(value), cap), "%", int(had[0].sum()), resampled(len(first), ratio))
     return figure | ({"uncapped": round(float(value), _DIGITS)} if value > cap else {})
+
+
+def paired(first: Scores, second: Scores) -> dict[tuple[int, int], tuple[float | None, float | None]]:
+    """The scores of equal items side by side, for `preserved`; of repeated ones the k-th beside the k-th.
+
+    >>> paired([(7, 1.0), (7, 2.0)], [(7, 4.0)])
+    {(7, 0): (1.0, 4.0), (7, 1): (2.0, None)}
+    """
+    sides: list[dict[tuple[int, int], float | None]] = []
+    for scores in (first, second):
+        times: Counter[int] = Counter()
+        side: dict[tuple[int, int], float | None] = {}
+        for number, score in scores:
+            side[number, times[number]] = score
+            times[number] += 1
+        sides.append(side)
+    return {key: (sides[0].get(key), sides[1].get(key)) for key in sorted(sides[0].keys() | sides[1].keys())}
 
 
 def average(figures: Sequence[Figure], unit: str) -> Figure:
@@ -178,8 +199,11 @@ def _missing(rows: Rows, key: str) -> Figure:
 
 
 def _reason(row: Mapping[str, Any], key: str) -> str:
+    """Of a strict reading the reason of the figure itself, unless that one is there."""
     reasons: Mapping[str, str] = row.get("unscored") or {}
-    return reasons.get(key, f"no {key}")
+    figure = key.removesuffix(STRICT)
+    otherwise = f"no {key}" if figure == key else "the judge's reply has not the asked form"
+    return reasons.get(key) or reasons.get(figure, otherwise)
 
 
 def all_known(conditions: Iterable[bool | None]) -> bool | None:

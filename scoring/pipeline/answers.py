@@ -147,7 +147,8 @@ def _packets(turn: Turn) -> list[AudioReceived]:
 
 
 def _text(turn: Turn) -> str | None:
-    """Its deltas joined, responses by lines; None where there is no text at all."""
+    """Its deltas joined, responses by lines; None where there is no text at all. An import's may be empty, which is an
+    answer that says nothing; of a live peer nobody can tell that from one that sends no text."""
     if turn.session.header.profile.continuous:
         texts = [event for response in turn.recording.responses for event in response.texts]
         said = [[event for event in texts if turn.begin_ns <= event.t_ns < turn.end_ns]]
@@ -158,7 +159,7 @@ def _text(turn: Turn) -> str | None:
         joined = "\n".join(line for line in lines if line)
         if joined:
             return joined
-    return None
+    return "" if turn.session.header.imported and any(said) else None
 
 
 def _merged(pieces: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -18,6 +18,7 @@ from harness.core.session.reader import Session
 from harness.run.replay import score, scorers_of
 from scenarios.exporters.vocalbench import export_vocalbench
 from scenarios.importers.vocalbench import import_vocalbench
+from scoring.pipeline.answers import session_answers
 from tests.scenarios.benchmarks.made import KNOWLEDGE, ROUND, row, tone, write_rows, write_sound, write_sounds
 
 pytestmark = pytest.mark.unit
@@ -115,6 +116,18 @@ def test_text_alone(tmp_path: Path, data: Path) -> None:
     silent = sessions_of(tmp_path / "run")["chinese_knowledge-0001"]
     ended = next(silent.of(TurnEnded))
     assert (ended.outcome, ended.reason) == ("error", "the model gave no answer")
+
+
+def test_an_empty_text_is_an_answer_and_goes_out_again(tmp_path: Path, data: Path) -> None:
+    write_answers(tmp_path / "m", "chinese_knowledge", [{"Qid": "chinese_knowledge-0001", "Response": ""}])
+    import_vocalbench(tmp_path / "m", tmp_path / "run", data=data)
+    (session,) = RunDirectory(tmp_path / "run").load()
+    assert next(session.of(TurnEnded)).outcome == "answered"
+    (answer,) = session_answers(session)
+    assert (answer.text, answer.failed) == ("", "")
+    export_vocalbench(tmp_path / "run", tmp_path / "out")
+    (line,) = (tmp_path / "out" / "json" / "chinese_knowledge.json").read_text().splitlines()
+    assert json.loads(line) == {"Qid": "chinese_knowledge-0001", "Response": ""}
 
 
 def test_the_english_keys_and_the_query_files_above(tmp_path: Path) -> None:

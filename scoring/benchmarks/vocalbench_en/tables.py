@@ -19,7 +19,7 @@ from scoring.benchmarks.figures import (
     share,
 )
 from scoring.benchmarks.vocalbench_en.subsets import CLEAN, LEVELS, level_of
-from scoring.benchmarks.vocalbench_zh.tables import GRADE, grade, two_halves, under_condition
+from scoring.benchmarks.vocalbench_zh.tables import GRADE, Clean, grade, two_halves, under_condition
 
 Table = dict[str, Figure]
 BySubset = Mapping[str, Rows]
@@ -82,7 +82,7 @@ def acoustics(by: BySubset) -> Table:
 def robustness(by: BySubset) -> Table:
     """Mean grade and preserve rate of the six conditions that count, their average, then of all levels."""
     clean = _clean(by)
-    table: Table = {"clean_score": mean(list(clean.values()), "score", GRADE)}
+    table: Table = {"clean_score": mean([row for _, row in clean], "score", GRADE)}
     levels: dict[str, list[Mapping[str, Any]]] = {}
     for row in by.get("robust", ()):
         levels.setdefault(level_of(str(row["qid"])), []).append(row)
@@ -108,9 +108,9 @@ def _groups(rows: Rows, key: str) -> list[tuple[str, Rows]]:
     return sorted(found.items())
 
 
-def _clean(by: BySubset) -> dict[int, Mapping[str, Any]]:
-    """Number of a robust query to the row of the same query without the condition: those of `single_round`, as
+def _clean(by: BySubset) -> Clean:
+    """Number of a robust query, and a row of the same query without the condition: those of `single_round`, as
     published; of `robust_clean`, which repeats them, when none was run."""
     number = {index: place for place, index in enumerate(CLEAN)}
-    single = {number[row["index"]]: row for row in by.get("single_round", ()) if row["index"] in number}
-    return single or {row["index"]: row for row in by.get("robust_clean", ())}
+    single = [(number[row["index"]], row) for row in by.get("single_round", ()) if row["index"] in number]
+    return single or [(row["index"], row) for row in by.get("robust_clean", ())]

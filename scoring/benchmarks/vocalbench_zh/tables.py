@@ -15,6 +15,7 @@ from scoring.benchmarks.figures import (
     average,
     count,
     mean,
+    paired,
     preserved,
     profiled,
     ratio_of_sums,
@@ -37,6 +38,8 @@ from scoring.benchmarks.vocalbench_zh.subsets import (
 
 Table = dict[str, Figure]
 BySubset = Mapping[str, Rows]
+Clean = Sequence[tuple[int, Mapping[str, Any]]]
+"""Number of a robust query, and a row of the same query without the condition."""
 GRADE = "1-5"
 _CAP = 100.0
 """A preserve rate counts up to 100 %."""
@@ -130,7 +133,7 @@ def code_switching(by: BySubset) -> Table:
 def robustness(by: BySubset) -> Table:
     """Table 15: mean grade and preserve rate of the six conditions that count, their average, then of all levels."""
     clean = _clean(by)
-    table: Table = {"clean_score": mean(list(clean.values()), "score", GRADE)}
+    table: Table = {"clean_score": mean([row for _, row in clean], "score", GRADE)}
     levels: dict[str, list[Mapping[str, Any]]] = {}
     for row in by.get("robust", ()):
         levels.setdefault(str(row["qid"]).rpartition("-")[0], []).append(row)
@@ -211,34 +214,32 @@ def two_halves(first: Figure, second: Figure) -> Figure:
 
 def _preserved_accuracy(mixed: Rows, english: Rows, table: Table) -> Figure:
     """100 * mixed / English accuracy; the paper divides the percentages after rounding them to two decimals."""
-    pairs: dict[int, list[float | None]] = {}
-    for place, rows in enumerate((mixed, english)):
-        for row in rows:
-            if row.get("correct") is not None:
-                pairs.setdefault(row["index"], [None, None])[place] = float(row["correct"])
-    figure = preserved({index: (first, second) for index, (first, second) in pairs.items()})
+    figure = preserved(
+        paired(*([(row["index"], _number(row.get("correct"))) for row in rows] for rows in (mixed, english)))
+    )
     above, under = (value_of(table[name]) for name in ("know_cs_acc", "know_en_acc"))
     if "unscored" in figure or above is None or under is None:
         return figure
     return figure | {"value": round(100 * round(above, 2) / round(under, 2), 6)}
 
 
-def _clean(by: BySubset) -> dict[int, Mapping[str, Any]]:
-    """Number of a robust query to the row of the same query without the condition.
+def _number(value: bool | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _clean(by: BySubset) -> Clean:
+    """Number of a robust query, and a row of the same query without the condition.
 
     The even items of `single_round`, as published; `robust_clean`, which repeats them, when none was run.
     """
-    even = {row["index"] // 2: row for row in by.get("single_round", ()) if row["index"] % 2 == 0}
-    return even or {row["index"]: row for row in by.get("robust_clean", ())}
+    even = [(row["index"] // 2, row) for row in by.get("single_round", ()) if row["index"] % 2 == 0]
+    return even or [(row["index"], row) for row in by.get("robust_clean", ())]
 
 
-def under_condition(name: str, rows: Rows, clean: Mapping[int, Mapping[str, Any]]) -> Table:
-    """Mean grade of `rows`, all of one condition and level, and their preserve rate. clean: rows without the condition
-    by number of the robust query."""
-    pairs: dict[int, tuple[float | None, float | None]] = {
-        number: (None, row.get("score")) for number, row in clean.items()
-    }
-    for row in rows:
-        number = int(str(row["qid"]).rpartition("-")[2])
-        pairs[number] = (row.get("score"), pairs.get(number, (None, None))[1])
+def under_condition(name: str, rows: Rows, clean: Clean) -> Table:
+    """Mean grade of `rows`, all of one condition and level, and their preserve rate. clean: rows without it."""
+    pairs = paired(
+        ((int(str(row["qid"]).rpartition("-")[2]), row.get("score")) for row in rows),
+        ((number, row.get("score")) for number, row in clean),
+    )
     return {f"{name}_score": mean(rows, "score", GRADE), f"{name}_pr": preserved(pairs, cap=_CAP)}

@@ -11,6 +11,7 @@ from scoring.benchmarks.figures import (
     all_known,
     average,
     mean,
+    paired,
     preserved,
     profiled,
     ratio_of_sums,
@@ -96,3 +97,18 @@ def test_intervals_hold_the_value_within_the_range(scores: list[int]):
     if sum(scores):
         assert preserved(pairs)["ci95"] == pytest.approx([100, 100])
         assert np.isfinite(preserved(pairs)["value"])
+
+
+def test_repeated_items_all_count():
+    """Grades 1, 2 and 3 of two items under the condition, 4 and 2 without: 2 / 3."""
+    pairs = paired([(0, 1.0), (0, 2.0), (1, 3.0)], [(1, 4.0), (0, 2.0)])
+    assert pairs == {(0, 0): (1.0, 2.0), (0, 1): (2.0, None), (1, 0): (3.0, 4.0)}
+    assert preserved(pairs)["value"] == pytest.approx(200 / 3, abs=1e-6)
+
+
+def test_a_strict_reading_lacks_what_the_figure_lacks_or_the_form():
+    away = {"right": None, "right_strict": None, "unscored": {"right": "judge away"}}
+    assert share([away], "right_strict") == {"unscored": "judge away", "n": 0}
+    formless = {"right": True, "right_strict": None, "unscored": {}}
+    assert "asked form" in share([formless], "right_strict")["unscored"]
+    assert list(profiled("rate", share([away], "right"), share([away], "right_strict"), "strict")) == ["rate"]
