@@ -1,4 +1,4 @@
-"""What became of a run's cues: met, late or timed out and why; and of scenarios that a peer cannot take part in."""
+"""What became of a run's cues: met, late or timed out and why; and of scenarios that a peer took no part in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from harness.core.audio import NS_PER_MS, samples_to_ns
-from harness.core.events import Note, ScenarioEvent, StreamStarted
+from harness.core.events import Note, PeerError, ScenarioEvent, StreamStarted
 from harness.core.session.reader import Session
 
 EXPLAINED = ("cue_timed_out", "deaf", "unheard", "scenario_cut")
@@ -55,7 +55,11 @@ def cue_report(sessions: Iterable[Session]) -> CueReport:
         if session.header.warmup:
             continue
         name = session.header.session
-        for event in session.of(ScenarioEvent):
+        events = list(session.of(ScenarioEvent))
+        refusal = next((error for error in session.of(PeerError) if error.fatal), None)
+        if refusal is not None and not events:
+            not_run[refusal.message or refusal.code] += 1
+        for event in events:
             if not event.anchor.startswith("agent"):
                 continue
             rules[event.anchor_rule] += 1

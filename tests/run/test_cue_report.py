@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.core.audio import NS_PER_MS
-from harness.core.events import Note, ScenarioEvent, StreamStarted
+from harness.core.events import Note, PeerError, ScenarioEvent, StreamStarted
 from harness.run.cue_report import cue_report
 
 pytestmark = pytest.mark.unit
@@ -58,6 +58,11 @@ def test_cues_are_counted_and_what_was_not_as_planned_is_told() -> None:
                 Note(t_ns=T0, code="long_answer", message="something else"),
             ),
             session("c", Note(t_ns=T0, code="not_run", message="one upload")),
+            session("d", PeerError(t_ns=T0, code="503", message="HTTP 503, refused", fatal=True)),
+            session("e", PeerError(t_ns=T0, code="503", message="HTTP 503, refused", fatal=True)),
+            session(
+                "f", cue("e1", 500, "session_start", 0), PeerError(t_ns=T0, code="1011", message="gone", fatal=True)
+            ),
             session("warm", late, warmup=True),
         ]
     )
@@ -66,6 +71,7 @@ def test_cues_are_counted_and_what_was_not_as_planned_is_told() -> None:
     assert report.rules == {"speech": 1, "silence": 1, "timeout": 1}
     assert list(report.lines) == [
         "not run: 1 scenario: one upload",
+        "not run: 2 scenarios: HTTP 503, refused",
         "1 of 3 cues on the agent met exactly; 1 late, 1 timed out",
         "  a e3: 40 ms late",
         "  b: e2: no answer was heard",
