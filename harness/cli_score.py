@@ -161,8 +161,10 @@ def leaderboard_command(run: Path, benchmark: str, as_json: bool) -> None:
     from harness.report.score_table import print_leaderboard
     from harness.report.terminal import console, print_json
     from scoring.benchmarks.leaderboard import leaderboard
+    from scoring.benchmarks.overall import formula_of
     from scoring.pipeline.score import SUMMARY
 
+    formula_of(benchmark)
     directory = RunDirectory(run)
     summary = directory.read_json(SUMMARY)
     if summary is None or summary.get("benchmark") != benchmark:

@@ -190,6 +190,7 @@ def test_without_judge_the_rest_is_scored_and_the_table_says_so(
         (("score", "run", "--benchmark", "vocalbench-zh", "--judge", "ftp://x", "--judge-model", "m"), "no HTTP URL"),
         (("score", "nowhere", "--benchmark", "vocalbench-zh"), "nowhere"),
         (("leaderboard", "run", "--benchmark", "vocalbench-zh"), "not scored yet"),
+        (("leaderboard", "run", "--benchmark", "vocalbench-zn"), "did you mean vocalbench-zh?"),
     ],
 )
 def test_bad_input_is_one_line(firstpacket: Command, outputs: Path, arguments: tuple[str, ...], says: str) -> None:

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.core.errors import ConfigError
 from scoring.benchmarks.benchmark import Stage
 from scoring.benchmarks.figures import value_of
 from scoring.benchmarks.overall import CONDITIONS, ROBUST_COLUMN, formula_of, overall, rows_of
@@ -106,9 +107,11 @@ def leaderboard(benchmark: str, summary: Mapping[str, Any], label: str = "this r
     asked in our own words. Gives `columns`, `source`, `rows` (each
     `model`, `published`, `values`, `overall`, and for published ones `formula` and `consistent`), `comparable` (of the
     columns that carry weight, all), `reasons` (`column`, `why`) and `inconsistent` (models whose printed overall is
-    not what the formula gives). Raises ConfigError for a benchmark without published rows.
+    not what the formula gives). Raises ConfigError for a benchmark without published rows, and for a summary of another
+    form.
     """
     formula_of(benchmark)
+    _check_form(summary)
     official = OFFICIAL[benchmark]
     published, source = published_rows(benchmark)
     columns = [name for name in next(iter(published.values())) if name not in ("overall", *_SIX)]
@@ -130,6 +133,15 @@ def leaderboard(benchmark: str, summary: Mapping[str, Any], label: str = "this r
         "reasons": found,
         "inconsistent": [row["model"] for row in rows if row["published"] and not row["consistent"]],
     }
+
+
+def _check_form(summary: Mapping[str, Any]) -> None:
+    """Raises ConfigError for what an older version or another hand wrote."""
+    nested = {name: summary.get(name) or {} for name in ("abilities", "coverage", "overall", "engines", "query_sound")}
+    for name, value in nested.items():
+        inner = value.values() if name in ("abilities", "coverage") and isinstance(value, Mapping) else ()
+        if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in inner):
+            raise ConfigError(f"scores.json: its {name} are not as this version writes them; score the run again")
 
 
 def published_rows(benchmark: str) -> tuple[dict[str, dict[str, float | None]], str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,10 @@ from harness.core.errors import ConfigError, nearest
 
 CONDITIONS = ("white_noise", "background_noise", "reverberation", "far_field", "packet_loss", "clipping")
 """The six whose preserve rates count; a rows file may hold each as `<condition>_pr_pct`."""
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 ROBUSTNESS, ROBUST_COLUMN = "robustness", "robust_pr_pct"
+_HIGHEST_RATE = 500.0
+"""Percent: grade 5 under the condition, 1 without it."""
 _EACH = 2.5
 """Points of one preserve rate of 100 %."""
 
@@ -169,6 +173,7 @@ def rows_of(path: Path, benchmark: str) -> list[tuple[str, dict[str, float | Non
     header, lines = _read(path)
     _check_header(path, header, formula)
     bounds = {part.column: (part.low, part.high) for part in formula.parts.values()} | {"overall": (0.0, 100.0)}
+    bounds |= dict.fromkeys((ROBUST_COLUMN, *(f"{condition}_pr_pct" for condition in CONDITIONS)), (0.0, _HIGHEST_RATE))
     numbers = [name for name in header if name not in TEXT_COLUMNS]
     found: list[tuple[str, dict[str, float | None]]] = []
     for number, line in lines:
@@ -191,10 +196,7 @@ class _Row(NamedTuple):
         text = self.cells.get(column, "").strip()
         if text in ("", "-"):
             return None
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not low <= value <= high or not math.isfinite(value):
             bounds = f"of {low:g} or more" if math.isinf(high) else f"from {low:g} to {high:g}"
             raise ConfigError(

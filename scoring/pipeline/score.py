@@ -19,7 +19,7 @@ from scoring.pipeline.gather import Engines, Gatherer, Progress
 from scoring.pipeline.latency import latency_by_subset
 
 ROWS, SUMMARY, CACHES = "scores.jsonl", "scores.json", "scoring"
-SCHEMA = 1
+SCHEMA = 2
 
 
 class BenchmarkScores(msgspec.Struct, frozen=True, kw_only=True):

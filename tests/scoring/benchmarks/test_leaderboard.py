@@ -97,6 +97,12 @@ def test_a_departure_leaves_other_columns_alone():
     assert _why(leaderboard("vocalbench-zh", lacking), "safety_rr_pct") == ["1 answers have no figure: judge away"]
 
 
+@pytest.mark.parametrize("changes", [{"abilities": 3}, {"abilities": {"x": 1}}, {"query_sound": ["data"]}])
+def test_a_summary_of_another_form_is_told(changes: dict[str, Any]):
+    with pytest.raises(ConfigError, match="score the run again"):
+        leaderboard("vocalbench-zh", _summary(**changes))
+
+
 def test_english_rows_and_unknown_benchmarks():
     assert leaderboard("vocalbench-en", {})["inconsistent"] == ["Kimi-Audio"]
     with pytest.raises(ConfigError, match="vocalbench-zh"):

@@ -140,6 +140,8 @@ def test_an_empty_cell_leaves_that_row_without_an_overall(tmp_path: Path):
         ([f"{HEADER},overall,overall", ",".join([*CELLS, "9", "9"])], "'overall' stands there twice"),
         ([HEADER, ",".join(["Kimi", "59,6x", *CELLS[2:]])], "rows.csv:2: Kimi: 12 cells, the header has 11"),
         ([HEADER, ",".join(["Kimi", "59x", *CELLS[2:]])], "rows.csv:2: Kimi: knowledge_acc_pct is '59x'"),
+        ([HEADER, ",".join(["Kimi", "5_0", *CELLS[2:]])], "rows.csv:2: Kimi: knowledge_acc_pct is '5_0'"),
+        ([HEADER, ",".join([*CELLS[:-1], "501"])], "rows.csv:2: m: robust_pr_pct is '501'; .* from 0 to 500"),
         ([HEADER, ",".join(["Kimi", "nan", *CELLS[2:]])], "rows.csv:2: Kimi: knowledge_acc_pct is 'nan'"),
         ([HEADER, ",".join(CELLS), ",".join(["Kimi", "101", *CELLS[2:]])], "rows.csv:3: Kimi: .* from 0 to 100"),
         ([HEADER], "holds no rows"),
