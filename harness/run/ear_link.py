@@ -53,7 +53,9 @@ class EarLink:
         self._fd = self._answers_fd = -1
 
     async def open(self) -> None:
-        """Start the process; it is ready when it has loaded its network, and what is sent before waits for that."""
+        """Start the process; it is ready when it has loaded its network, and what is sent before waits for that.
+
+        A system that starts none leaves the link `gone`: a run goes on without cues on the agent, and says so."""
         read_fd, self._fd = os.pipe()
         os.set_blocking(self._fd, False)
         widen(self._fd)
@@ -69,6 +71,9 @@ class EarLink:
                 stdout=write_fd,
                 start_new_session=True,
             )
+        except OSError as exc:
+            self.gone = f"a process that hears could not be started ({exc.strerror or exc})"
+            return
         finally:
             os.close(read_fd)
             os.close(write_fd)

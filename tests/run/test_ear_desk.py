@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import pytest
 
 from harness.core.audio import NS_PER_MS, int16_to_pcm16
 from harness.core.clock import SystemClock
@@ -146,6 +148,21 @@ def test_a_desk_without_a_process_says_so() -> None:
     ear = Ear()
     EarDesk(None).open(ear)
     assert ear.why == "no process hears"
+
+
+def test_a_system_that_starts_no_process_leaves_the_run_going(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_args, **_options):
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
+
+    async def main(desk, pacer) -> None:
+        ear = Ear()
+        desk.open(ear)
+        assert "could not be started" in ear.why
+        assert desk.pid is None
+
+    with_desk(main)
 
 
 def test_what_is_played_first_is_heard_first_and_progress_stops_at_the_oldest_that_waits() -> None:
