@@ -199,11 +199,10 @@ def _missing(rows: Rows, key: str) -> Figure:
 
 
 def _reason(row: Mapping[str, Any], key: str) -> str:
-    """Of a strict reading the reason of the figure itself, unless that one is there."""
+    """Of a strict reading, or of a rate's edits, the reason of the figure itself, unless that one is there."""
     reasons: Mapping[str, str] = row.get("unscored") or {}
-    figure = key.removesuffix(STRICT)
-    otherwise = f"no {key}" if figure == key else "the judge's reply has not the asked form"
-    return reasons.get(key) or reasons.get(figure, otherwise)
+    otherwise = "the judge's reply has not the asked form" if key.endswith(STRICT) else f"no {key}"
+    return reasons.get(key) or reasons.get(key.removesuffix(STRICT).removesuffix("_edits"), otherwise)
 
 
 def all_known(conditions: Iterable[bool | None]) -> bool | None:

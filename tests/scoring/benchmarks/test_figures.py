@@ -106,6 +106,11 @@ def test_repeated_items_all_count():
     assert preserved(pairs)["value"] == pytest.approx(200 / 3, abs=1e-6)
 
 
+def test_a_pooled_rate_lacks_what_the_rate_lacks():
+    silent = {"per_edits": None, "per_syllables": None, "unscored": {"per": "the answer has no sound"}}
+    assert ratio_of_sums([silent], "per_edits", "per_syllables", "%")["unscored"] == "the answer has no sound"
+
+
 def test_a_strict_reading_lacks_what_the_figure_lacks_or_the_form():
     away = {"right": None, "right_strict": None, "unscored": {"right": "judge away"}}
     assert share([away], "right_strict") == {"unscored": "judge away", "n": 0}
