@@ -21,6 +21,7 @@ from harness import (
     cli_peers,
     cli_recordings,
     cli_replay,
+    cli_report,
     cli_score,
     cli_serve,
 )
@@ -30,6 +31,7 @@ GROUPS = (
     cli_bench,
     cli_duplex,
     cli_replay,
+    cli_report,
     cli_score,
     cli_compare,
     cli_gate,

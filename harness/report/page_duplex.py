@@ -55,8 +55,13 @@ class Duplex(msgspec.Struct, frozen=True, kw_only=True):
     cut: bool
 
 
-def duplex_of(run: RunDirectory, summary: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]) -> Duplex | None:
-    """Read what the duplex scorer kept; None where it kept nothing."""
+def duplex_of(
+    run: RunDirectory,
+    summary: Mapping[str, Any] | None,
+    rows: Sequence[Mapping[str, Any]],
+    views: Mapping[str, int] | None = None,
+) -> Duplex | None:
+    """Read what the duplex scorer kept; None where it kept nothing. views: session to the place of its view."""
     if not summary:
         return None
     panel: Sequence[Mapping[str, Any]] = summary.get("panel") or ()
@@ -73,7 +78,7 @@ def duplex_of(run: RunDirectory, summary: Mapping[str, Any] | None, rows: Sequen
         ),
         legend=tuple(line for key, line in NOTES.items() if any(cell.get(key) for cell in panel)),
         histogram=histogram_of(summary.get("fto") or {}),
-        rows=tuple(event_rows(run, counted[:MOST_EVENTS])),
+        rows=tuple(event_rows(run, counted[:MOST_EVENTS], views)),
         cut=len(counted) > MOST_EVENTS,
     )
 

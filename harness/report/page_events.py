@@ -34,7 +34,8 @@ class Did(msgspec.Struct, frozen=True):
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """href: the recording, relative to the page; empty without one. values: as `VALUES`, printed. at: s."""
+    """href: the recording, relative to the page; empty without one. values: as `VALUES`, printed. at: s. view: the
+    place of the session's view, None where it is not drawn; from_ms, to_ms: where the event lies in it."""
 
     session: str
     href: str
@@ -46,10 +47,15 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     agent: str
     notes: str
+    view: int | None = None
+    from_ms: float | None = None
+    to_ms: float | None = None
 
 
-def event_rows(run: RunDirectory, rows: Sequence[Mapping[str, Any]]) -> Iterator[EventRow]:
-    """The rows of `duplex.jsonl` as printed."""
+def event_rows(
+    run: RunDirectory, rows: Sequence[Mapping[str, Any]], views: Mapping[str, int] | None = None
+) -> Iterator[EventRow]:
+    """The rows of `duplex.jsonl` as printed. views: session to the place of its view."""
     known = {path.name for path in (run.path / STEREO).glob("*.wav")}
     for row in rows:
         session = str(row.get("session") or "")
@@ -66,6 +72,9 @@ def event_rows(run: RunDirectory, rows: Sequence[Mapping[str, Any]]) -> Iterator
             at=DASH if start_ms is None else f"{start_ms / 1000:,.2f}",
             agent=("speaking" if row.get("agent_speaking") else "silent") if placed else DASH,
             notes="; ".join(_notes(row)),
+            view=views.get(session) if views and start_ms is not None else None,
+            from_ms=start_ms,
+            to_ms=row.get("end_ms"),
         )
 
 

@@ -36,5 +36,5 @@ def policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
 
     return (
         f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; "
-        "media-src data: file: 'self'; base-uri 'none'; form-action 'none'"
+        "media-src file: 'self'; frame-src file: 'self'; base-uri 'none'; form-action 'none'"
     )

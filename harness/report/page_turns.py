@@ -1,26 +1,28 @@
-"""What the page shows of turns: their timelines, charts and the common scale of the small bars. Computes no metric."""
+"""What the page shows of turns: charts, the scale of the small bars, every turn in a line. Computes no metric."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from harness.core.errors import SessionFormatError
-from harness.core.run_directory import RunDirectory
-from harness.core.session.header import Header
-from harness.core.session.reader import load_session
 from harness.report.anchor import LATENCIES
-from harness.report.choice import chosen_turns
-from harness.report.failure import plain
-from harness.report.figure import ANSWERED, Figure, figures
-from harness.report.timeline import drawable, timeline
+from harness.report.failure import message_of, plain
+from harness.report.figure import ANSWERED, Figure, figures, number
 
 CHARTED = ("first_audible_ms", "first_packet_ms", "ttft_ms")
-MOST_SOUND_CHARACTERS = 2_500_000
-"""Sound embedded in one page, as base64: half of the 5 MB that a page may have."""
+LISTED = (
+    ("first_audible_ms", "first audible", "ms"),
+    ("first_packet_ms", "first packet", "ms"),
+    ("ttft_ms", "TTFT", "ms"),
+    ("rtf", "RTF", ""),
+    ("stall_ms", "stalls", "ms"),
+    ("own_error_ms", "own error", "ms"),
+)
+"""Columns of the list of turns: (metric, heading, unit)."""
+MOST_ROWS = 300
+"""Turns listed on one page."""
 
 
 class Ranges(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,28 +47,32 @@ class Ranges(msgspec.Struct, frozen=True, kw_only=True):
         return round(min(100.0, max(0.0, 100 * value / self.top)), 2)
 
 
-def views_of(
-    run: RunDirectory, rows: Sequence[dict[str, Any]], metrics: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], Header | None]:
-    """The timelines, and the header of the first session shown."""
-    views: list[dict[str, Any]] = []
-    header: Header | None = None
-    spent = 0
-    for choice in chosen_turns(rows, metrics):
-        name = str(choice.row.get("session") or "")
-        if not name or Path(name).name != name:
-            continue
-        try:
-            session = load_session(run.sessions / name)
-        except SessionFormatError:
-            continue
-        header = header or session.header
-        view = timeline(session, choice, sound=spent < MOST_SOUND_CHARACTERS)
-        if not drawable(view):
-            continue
-        spent += len(view["sound"] or "")
-        views.append(view)
-    return views, header
+class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn as printed. view: its place among the page's views, None where it is not drawn. values: as `LISTED`."""
+
+    session: str
+    query: str
+    status: str
+    bad: bool
+    values: tuple[str, ...]
+    notes: str
+    view: int | None
+
+
+def turn_rows(rows: Sequence[Mapping[str, Any]], views: Mapping[tuple[str, Any], int]) -> list[TurnRow]:
+    """The first `MOST_ROWS` turns, warm-ups left out. views: (session, turn) to the place of its view."""
+    return [
+        TurnRow(
+            session=plain(str(row.get("session") or "")),
+            query=plain(str(row.get("query") or "")),
+            status=plain(str(row.get("status") or "")),
+            bad=row.get("status") not in ANSWERED,
+            values=tuple(number(row.get(name), unit) for name, _, unit in LISTED),
+            notes="; ".join(note for note in (message_of(row), "tainted" if row.get("tainted") else "") if note),
+            view=views.get((str(row.get("session")), row.get("turn"))),
+        )
+        for row in rows[:MOST_ROWS]
+    ]
 
 
 def charts_of(rows: Sequence[dict[str, Any]], metrics: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def print_scores(console: Console, summary: Mapping[str, Any], *, categories: bo
     for stage, reason in summary["no_engine"].items():
         console.print(Text(f"{stage}: unscored, {plain(str(reason))}", style="yellow"))
     if summary.get("judge_usage"):
-        console.print(Text(_usage(summary["judge_usage"]), style="dim"))
+        console.print(Text(usage_line(summary["judge_usage"]), style="dim"))
 
 
 def print_overall(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -113,12 +113,19 @@ def _figure_rows(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[
 
 
 def _figure_row(label: str, figure: Mapping[str, Any]) -> Row:
-    name = f"  {plain(label).replace('_', ' ')}"
-    if "value" not in figure or figure["value"] is None:
-        return (name, str(figure.get("n", 0)), "unscored", "", "", plain(str(figure.get("unscored", "")))), "yellow"
+    name, *cells = figure_cells(label, figure)
+    style = "yellow" if figure.get("value") is None else "dim" if figure["n"] < FEW_BELOW else ""
+    return (f"  {name}", *cells), style
+
+
+def figure_cells(label: str, figure: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name, n, value, interval, unit and remark of one figure, as printed."""
+    name = plain(label).replace("_", " ")
+    if figure.get("value") is None:
+        return name, str(figure.get("n", 0)), "unscored", "", "", plain(str(figure.get("unscored", "")))
     ci95 = figure.get("ci95")
     remark = f"{figure['missing']} without: {plain(str(figure.get('why', '')))}" if figure.get("missing") else ""
-    cells = (
+    return (
         name,
         str(figure["n"]),
         _number(figure["value"], 3),
@@ -126,7 +133,6 @@ def _figure_row(label: str, figure: Mapping[str, Any]) -> Row:
         str(figure.get("unit", "")),
         remark,
     )
-    return cells, "dim" if figure["n"] < FEW_BELOW else ""
 
 
 def _print_reasons(console: Console, tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
@@ -151,20 +157,31 @@ def _print_latency(console: Console, latency: Mapping[str, Mapping[str, Mapping[
 
 
 def _latency_row(subset: str, figures: Mapping[str, Mapping[str, Any]]) -> Row:
+    cells = latency_cells(subset, figures)
+    return cells, "" if cells[1] != "0" else "dim"
+
+
+def latency_cells(subset: str, figures: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """Subset, n, the medians of TTFT, first packet and first audible, and the RTF of the sums, as printed."""
     middle = [_number(figures[name].get("p50"), 1) for name in ("ttft_ms", "first_packet_ms", "first_audible_ms")]
     n = max((int(figure.get("n", 0)) for figure in figures.values()), default=0)
-    return (plain(subset), str(n), *middle, _number(figures["rtf"].get("of_sums"), 4)), "" if n else "dim"
+    return plain(subset), str(n), *middle, _number(figures["rtf"].get("of_sums"), 4)
 
 
 def _print_overall(console: Console, overall: Mapping[str, Any]) -> None:
+    console.print(Text(overall_line(overall), style="bold" if overall.get("value") is not None else "yellow"))
+
+
+def overall_line(overall: Mapping[str, Any]) -> str:
+    """The overall score, or what keeps it from being one."""
     if overall.get("value") is not None:
-        console.print(Text(f"Overall {overall['value']:.3f}", style="bold"))
-    else:
-        missing = ", ".join(plain(str(part)).replace("_", " ") for part in overall.get("missing", ()))
-        console.print(Text(f"Overall unscored: missing {missing}", style="yellow"))
+        return f"Overall {overall['value']:.3f}"
+    missing = ", ".join(plain(str(part)).replace("_", " ") for part in overall.get("missing", ()))
+    return f"Overall unscored: missing {missing}" if missing else "Overall unscored"
 
 
-def _usage(usage: Any) -> str:
+def usage_line(usage: Any) -> str:
+    """Calls, tokens and cost of the judge."""
     get = usage.get if isinstance(usage, Mapping) else lambda key, default=None: getattr(usage, key, default)
     cost = f", cost {get('cost'):.4f}" if get("cost") is not None else ""
     tokens = f"{get('prompt_tokens')} + {get('completion_tokens')} tokens"

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import soundfile
 
 from harness.core.errors import SessionFormatError
 from harness.core.events import ConnectionPhase, PeerError
@@ -89,7 +90,8 @@ def test_printed_figures_equal_the_summary(mixed_run: RunDirectory) -> None:
 
 def test_timeline_holds_the_rows_own_figures(mixed_run: RunDirectory) -> None:
     rows = {row["session"]: row for row in mixed_run.read_lines("metrics.jsonl")}
-    views = read(mixed_run).data["views"]
+    views = [view for view in read(mixed_run).data["views"] if "file" not in view]
+    assert len(views) == 7
     assert views[0]["why"] == "nearest to median first audible"
     assert {view["status"] for view in views} >= {"ok", "early", "timeout", "peer_error"}
     for view in views:
@@ -114,7 +116,7 @@ def test_rows_and_summary_of_the_timing_scorer_fit(tmp_path: Path) -> None:
     figure = scored.summary["metrics"]["first_audible_ms"]
     row = next(row for row in page.rows if row and row[0].split()[-1:] == ["first_audible_ms"])
     assert (row[1], row[3]) == (number(figure["p50"], "ms"), str(figure["n"]))
-    views = page.data["views"]
+    views = [view for view in page.data["views"] if "file" not in view]
     assert {view["status"] for view in views} == {"ok", "early", "timeout"}
     spans = [span for view in views for span in view["spans"]]
     assert len(spans) >= 12
@@ -129,7 +131,7 @@ def test_hostile_text_is_inert(mixed_run: RunDirectory) -> None:
     assert not [tag for tag, _ in reader.tags if tag == "img"]
     assert all(not name.startswith("on") for _, attributes in reader.tags for name in attributes)
     assert "window.hacked=1" in reader.text
-    assert any("window.hacked=1" in view["error"] for view in reader.data["views"])
+    assert any("window.hacked=1" in view.get("error", "") for view in reader.data["views"])
     assert "\x1b" not in page
     assert HOSTILE not in page
 
@@ -150,7 +152,7 @@ def test_policy_allows_nothing_from_elsewhere(mixed_run: RunDirectory) -> None:
 
 def test_page_loads_nothing_by_address_in_its_own_script() -> None:
     own = Path(write_report.__code__.co_filename).parent / "assets"
-    for name in ("report.js", "report.css"):
+    for name in ("report.js", "report.css", "view.js"):
         assert not re.search(r"https?://|@import|url\(", (own / name).read_text(encoding="utf-8"))
     assert "MIT" in (own / "LICENSE.uPlot").read_text(encoding="utf-8")
 
@@ -167,19 +169,24 @@ def test_secrets_in_a_configuration_do_not_appear(tmp_path: Path) -> None:
 
 
 def test_a_large_run_stays_under_5_mb(tmp_path: Path) -> None:
-    run = write_run(tmp_path, plans(2000), sessions=24)
-    write_report(run)
-    assert run.report.stat().st_size < 5_000_000
-    assert len(read(run).data["turns"]["query"]) == 2000
+    run = write_run(tmp_path, plans(2000), sessions=10)
+    write_report(run, sessions=9)
+    assert run.report.stat().st_size < 2_000_000
+    page = read(run)
+    assert len(page.data["turns"]["query"]) == 2000
+    assert "The first 300 of 2000 turns" in page.text
+    assert "1991 sessions are not drawn" in page.text
 
 
 def test_a_long_turn_is_decimated(tmp_path: Path) -> None:
     run = write_run(tmp_path, [Plan(session="s", answer_ms=150_000, pace=8.0)])
     write_report(run)
     view = read(run).data["views"][0]
+    assert view["sound"] == "report_audio/s.t0.ogg"
+    assert soundfile.info(tmp_path / view["sound"]).frames == pytest.approx(120 * 24_000, rel=0.001)
     assert len(view["user"][0]) <= 3000
     assert "Only the first 120 s are drawn." in view["notes"]
-    assert run.report.stat().st_size < 2_000_000
+    assert run.report.stat().st_size < 400_000
 
 
 def test_missing_sound_is_said_and_the_rest_is_drawn(tmp_path: Path) -> None:
@@ -190,6 +197,41 @@ def test_missing_sound_is_said_and_the_rest_is_drawn(tmp_path: Path) -> None:
     assert any(note.startswith("No agent waveform: agent.flac: ") for note in view["notes"])
     assert view["packets"]
     assert view["files"] == {"user": "sessions/s/user.flac"}
+
+
+def test_turns_beyond_the_first_few_stand_beside_the_page(mixed_run: RunDirectory) -> None:
+    page = read(mixed_run)
+    views = page.data["views"]
+    assert len(views) == 20
+    assert "4 sessions are not drawn" in page.text
+    beside = [view for view in views if "file" in view]
+    assert len(beside) == 13
+    stored = {f"report_views/{path.name}" for path in (mixed_run.path / "report_views").iterdir()}
+    assert stored == {view["file"] for view in beside}
+    whole = Reader((mixed_run.path / beside[0]["file"]).read_text(encoding="utf-8"))
+    assert (whole.data["session"], whole.data["why"]) == (beside[0]["session"], "")
+    assert len(whole.data["user"][0]) > 100
+    sounds = {path.name for path in (mixed_run.path / "report_audio").iterdir()}
+    assert {view["sound"].partition("/")[2] for view in views if "file" not in view} <= sounds
+    listed = [dict(attributes) for tag, attributes in page.tags if tag == "tr" and "data-view" in dict(attributes)]
+    assert sorted(int(row["data-view"] or -1) for row in listed) == list(range(20))
+
+
+def test_files_of_an_earlier_page_go_and_others_stay(tmp_path: Path) -> None:
+    run = write_run(tmp_path, plans(10))
+    write_report(run)
+    assert len(list((tmp_path / "report_views").iterdir())) == 3
+    (tmp_path / "report_audio" / "notes.txt").write_text("mine")
+    write_report(run, sessions=2)
+    assert list((tmp_path / "report_views").iterdir()) == []
+    assert len(list((tmp_path / "report_audio").glob("*.ogg"))) == 2
+    assert (tmp_path / "report_audio" / "notes.txt").exists()
+
+
+def test_progress_names_the_sessions_drawn(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    write_report(write_run(tmp_path, plans(3)), watch=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3)]
 
 
 def test_missing_sessions_leave_the_figures(tmp_path: Path) -> None:
@@ -215,7 +257,7 @@ def test_all_failed_run_gives_the_causes_first(tmp_path: Path) -> None:
     run = write_run(tmp_path, [Plan(session=f"s{i}", status="timeout", error="no answer") for i in range(3)])
     write_report(run)
     page = read(run)
-    assert [view["status"] for view in page.data["views"]] == ["timeout"]
+    assert [view["status"] for view in page.data["views"]] == ["timeout"] * 3
     assert any(row[:3] == ["3", "timeout", "no answer"] for row in page.rows)
     assert page.text.index("Turns without a proper answer") < page.text.index("One turn as heard")
     assert page.text.count("Turns without a proper answer") == 1

@@ -68,8 +68,8 @@ def test_every_event_stands_there_with_what_the_agent_did(page: tuple[RunDirecto
     run, reader, _ = page
     rows = run.read_lines("duplex.jsonl")
     shown = [row for row in reader.rows if len(row) == 11][1:]
-    assert [row[0] for row in shown] == [row["session"] for row in rows]
-    assert shown[0][:6] == ["s00", "e1000 smooth turn taking", "respond", "answered", "400.0", "–"]
+    assert [row[0].removesuffix(" recording") for row in shown] == [row["session"] for row in rows]
+    assert shown[0][:6] == ["s00 recording", "e1000 smooth turn taking", "respond", "answered", "400.0", "–"]
     assert shown[1][2:6] == ["stop", "yielded, answered", "600.0", "300.0"]
     assert shown[1][8:10] == ["4.00", "speaking"]
     assert "inexact: its cue came late" in shown[-1][10]

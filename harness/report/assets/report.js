@@ -28,14 +28,21 @@
     ticks: { stroke: color("rule"), width: 1, size: 4 }, ...extra,
   });
 
-  /* ---- one turn --------------------------------------------------------------------------------------------- */
+  /* ---- one turn, or one conversation --------------------------------------------------------------------------------------------- */
 
   const SIDE = { speech_start: "user", speech_end: "user", speech_sent: "user", committed: "user",
-    endpoint: "endpoint", first_text: "text", first_packet: "agent", first_audible: "gap", last_packet: "agent", done: "quiet" };
-  const ROWS = [["first_audible_ms"], ["endpoint_ms", "think_ms", "leading_silence_ms"], ["first_packet_ms"], ["ttft_ms"]];
-  const BAR = { first_audible_ms: "gap", endpoint_ms: "endpoint", think_ms: "think", leading_silence_ms: "silence",
+    endpoint: "endpoint", first_text: "text", first_packet: "agent", first_audible: "gap", last_packet: "agent", done: "quiet",
+    response_started: "agent", response_done: "quiet", interrupted: "gap", peer_error: "bad" };
+  const sideOf = (name) => SIDE[name] || (/ (begins|ends)$/.test(name) ? "user" : "quiet");
+  const ROWS = [["event"], ["fto_ms"], ["stop_ms"], ["first_audible_ms"], ["endpoint_ms", "think_ms", "leading_silence_ms"], ["first_packet_ms"], ["ttft_ms"]];
+  const BAR = { event: "user", fto_ms: "gap", stop_ms: "silence", first_audible_ms: "gap", endpoint_ms: "endpoint", think_ms: "think", leading_silence_ms: "silence",
     first_packet_ms: "agent", ttft_ms: "text" };
+  const ZERO = { speech_end: "after the end of the user's speech", speech_sent: "after the query was sent", session_start: "after the beginning of the conversation" };
+  const MOST_FLAGS = 14;
   let view, detail, overview, sound, playhead;
+  let shown = [0, 1]; // ms on the axis; uPlot takes a new range over a moment later
+  let cursor = null; // ms on the axis
+  let focus = null; // what "the gap" is in a conversation: the event that was asked for
 
   function lanes() {
     const rows = ROWS.filter((names) => view.spans.some((span) => names.includes(span.metric)));
@@ -72,6 +79,7 @@
 
   const anchorAt = (name) => { const found = view.anchors.find((a) => a[0] === name); return found ? found[1] : null; };
   const gap = () => {
+    if (view.kind === "conversation") return focus;
     const from = anchorAt(view.zero), to = anchorAt("first_audible") ?? anchorAt("first_packet") ?? anchorAt("first_text");
     return from !== null && to !== null ? [from, to] : null;
   };
@@ -79,7 +87,7 @@
     const found = gap();
     if (!found) return [view.from_ms, view.to_ms];
     const [from, to] = [Math.min(...found), Math.max(...found)];
-    const margin = Math.max(350, (to - from) * 0.55);
+    const margin = Math.max(view.kind === "conversation" ? 2000 : 350, (to - from) * 0.55);
     return [Math.max(view.from_ms, from - margin), Math.min(view.to_ms, to + margin)];
   }
 
@@ -117,7 +125,7 @@
     ticks(view.late_packets, lane.packets, "bad");
     if (view.late_sends.length) ticks(view.late_sends, { top: lane.user.size - 26, size: 24 }, "bad");
     for (const [name, v] of view.anchors) {
-      ctx.strokeStyle = color(SIDE[name] || "quiet"); ctx.setLineDash([4 * ratio, 3 * ratio]);
+      ctx.strokeStyle = color(sideOf(name)); ctx.setLineDash([4 * ratio, 3 * ratio]);
       ctx.beginPath(); ctx.moveTo(X(v), Y(0)); ctx.lineTo(X(v), Y(lane.row0 ? lane.row0.top : lane.height)); ctx.stroke();
     }
     ctx.setLineDash([]);
@@ -127,14 +135,15 @@
         const a = X(span.from), b = X(span.to), top = Y(at.top + (i ? 2 : 8)), size = 18 * ratio;
         ctx.fillStyle = color(BAR[span.metric]); ctx.fillRect(Math.min(a, b), top, Math.max(Math.abs(b - a) - (i === 1 ? ratio : 0), ratio), size);
         ctx.font = (i ? "" : "600 ") + FONT.replace("12px", 12 * ratio + "px");
-        const value = figure(span.value) + " ms", pad = 6 * ratio;
-        const shown = [span.label + " " + value, value];
+        const value = span.value === null ? "" : figure(span.value) + " ms", pad = 6 * ratio;
+        const shown = value ? [span.label + " " + value, value] : [span.label, span.label.split(" ")[0]];
         const l = Math.max(Math.min(a, b), bbox.left), r = Math.min(Math.max(a, b), bbox.left + bbox.width);
-        const room = bbox.left + bbox.width - r, fits = (text) => ctx.measureText(text).width + 2 * pad < r - l;
-        const inside = names.length > 1 || room < ctx.measureText(shown[0]).width + pad ? shown.find(fits) : fits(shown[0]) && shown[0];
+        const next = Math.min(...spans.map((other) => Math.min(other.from, other.to)).filter((at) => at > Math.min(span.from, span.to)));
+        const room = Math.min(bbox.left + bbox.width, next < Infinity ? X(next) - pad : Infinity) - r, fits = (text) => ctx.measureText(text).width + 2 * pad < r - l;
+        const inside = r > l && (names.length > 1 || room < ctx.measureText(shown[0]).width + pad ? shown.find(fits) : fits(shown[0]) && shown[0]);
         ctx.textAlign = "left";
         if (inside) { ctx.fillStyle = color("on-bar"); ctx.fillText(inside, l + pad, top + size / 2 + ratio); }
-        else if (names.length === 1 || span === spans[spans.length - 1]) {
+        else if (r >= bbox.left && l <= bbox.left + bbox.width && (names.length === 1 || span === spans[spans.length - 1])) {
           ctx.fillStyle = color("ink");
           const text = shown.find((t) => ctx.measureText(t).width + pad < room);
           if (text) ctx.fillText(text, r + pad, top + size / 2 + ratio);
@@ -178,11 +187,12 @@
     const box = byId("flags"), offset = u.bbox.left / uPlot.pxRatio, full = u.bbox.width / uPlot.pxRatio;
     box.replaceChildren();
     let flags = view.anchors.map(([name, v]) => ({ name, v, x: u.valToPos(v, "x") })).filter((f) => f.x >= -1 && f.x <= full + 1);
+    if (flags.length > MOST_FLAGS) flags = [];
     for (const flag of flags) {
       flag.node = element("div", undefined, "flag");
       const text = element("span", flag.name.replaceAll("_", " ") + " ");
       text.append(element("b", figure(flag.v)));
-      flag.node.append(text); flag.node.style.color = color(SIDE[flag.name] || "quiet");
+      flag.node.append(text); flag.node.style.color = color(sideOf(flag.name));
       box.append(flag.node);
       flag.size = flag.node.offsetWidth + 6;
     }
@@ -219,13 +229,13 @@
           drawClear: [band],
           draw: [(u) => {
             if (!detail) return;
-            const { min, max } = detail.scales.x, ratio = uPlot.pxRatio, a = u.valToPos(min, "x", true), b = u.valToPos(max, "x", true);
+            const [min, max] = shown, ratio = uPlot.pxRatio, a = u.valToPos(min, "x", true), b = u.valToPos(max, "x", true);
             u.ctx.strokeStyle = color("quiet"); u.ctx.lineWidth = 1.5 * ratio;
             u.ctx.strokeRect(a + ratio, u.bbox.top - ratio, b - a - 2 * ratio, u.bbox.height + 2 * ratio);
           }],
           setSelect: [(u) => { if (u.select.width > 4) zoom(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")); u.setSelect({ width: 0 }, false); }],
           ready: [(u) => u.over.addEventListener("click", (event) => {
-            const at = u.posToVal(event.offsetX, "x"), half = (detail.scales.x.max - detail.scales.x.min) / 2;
+            const at = u.posToVal(event.offsetX, "x"), half = (shown[1] - shown[0]) / 2;
             if (Math.abs(at) >= 0) pan(at - half);
           })],
         },
@@ -235,47 +245,72 @@
       range: (u, min, max) => [Math.max(min, view.from_ms), Math.min(max, view.to_ms)],
       options: {
         padding: [0, 26, 0, 26],
-        axes: [axis({ values: (u, ticks) => ticks.map(axisTime), label: view.zero === "speech_end" ? "after the end of the user's speech" : "after the query was sent", labelFont: FONT, labelSize: 18, size: 28, space: 70 }), { show: false }],
+        axes: [axis({ values: (u, ticks) => ticks.map(axisTime), label: ZERO[view.zero], labelFont: FONT, labelSize: 18, size: 28, space: 70 }), { show: false }],
         cursor: { y: false, points: { show: false }, drag: { x: true, setScale: true } },
         hooks: {
           drawClear: [band],
-          draw: [(u) => drawDetail(u, lane), placeFlags, () => overview.redraw(false)],
+          setScale: [(u, key) => { if (key === "x" && u.scales.x.min !== null) shown = [u.scales.x.min, u.scales.x.max]; }],
+          draw: [(u) => drawDetail(u, lane), placeFlags, () => { overview.redraw(false); placeCursor(); }],
           ready: [(u) => u.over.addEventListener("click", (event) => seek(u.posToVal(event.offsetX, "x")))],
         },
       },
     }), waves(lane, lane.height), byId("plot"));
-    detail.setScale("x", { min: range[0], max: range[1] });
-    playhead = element("div", undefined, "playhead"); playhead.hidden = true; detail.over.append(playhead);
+    zoom(...range);
+    playhead = element("div", undefined, "playhead"); detail.over.append(playhead);
+    placeCursor();
   }
 
   function zoom(from, to) {
     const least = 8;
     if (to - from < least) { const middle = (from + to) / 2; from = middle - least / 2; to = middle + least / 2; }
-    detail.setScale("x", { min: Math.max(view.from_ms, from), max: Math.min(view.to_ms, to) });
+    shown = [Math.max(view.from_ms, from), Math.min(view.to_ms, to)];
+    detail.setScale("x", { min: shown[0], max: shown[1] });
   }
   function pan(from) {
-    const size = detail.scales.x.max - detail.scales.x.min;
+    const size = shown[1] - shown[0];
     from = Math.min(Math.max(from, view.from_ms), view.to_ms - size);
     zoom(from, from + size);
   }
   function scaled(factor) {
-    const { min, max } = detail.scales.x, middle = (min + max) / 2, half = ((max - min) / 2) * factor;
+    const [min, max] = shown, middle = (min + max) / 2, half = ((max - min) / 2) * factor;
     zoom(middle - half, middle + half);
   }
   const actions = { gap: () => zoom(...gapWindow()), all: () => zoom(view.from_ms, view.to_ms), in: () => scaled(0.6), out: () => scaled(1 / 0.6) };
 
+  function placeCursor() {
+    if (!playhead) return;
+    const [min, max] = shown;
+    playhead.hidden = cursor === null || cursor < min || cursor > max;
+    if (!playhead.hidden) playhead.style.left = detail.valToPos(cursor, "x") - 1 + "px";
+  }
+  function moveCursor(at) {
+    cursor = at;
+    placeCursor();
+    byId("cursor").textContent = at === null ? "" : "cursor " + figure(at) + " ms";
+  }
   function seek(at) {
-    if (!sound) return;
-    sound.currentTime = Math.max(0, (at - view.from_ms) / 1000);
-    follow();
+    at = Math.min(Math.max(at, view.from_ms), view.to_ms);
+    if (sound) sound.currentTime = Math.max(0, (at - view.from_ms) / 1000);
+    moveCursor(at);
+  }
+  /* To an instant, which comes into sight where it was not; the page scrolls where the chart was not. */
+  function jump(at) {
+    const [min, max] = shown;
+    if (at < min || at > max) pan(at - (max - min) / 2);
+    seek(at);
+    byId("detail").scrollIntoView({ block: "nearest" });
+  }
+  function step(way) {
+    const instants = view.anchors.map((anchor) => anchor[1]).sort((a, b) => a - b), from = cursor ?? (way > 0 ? -Infinity : Infinity);
+    const next = way > 0 ? instants.find((at) => at > from) : instants.findLast((at) => at < from);
+    if (next !== undefined) jump(next);
   }
   function follow() {
-    if (!sound || !detail) return;
-    const at = view.from_ms + sound.currentTime * 1000, { min, max } = detail.scales.x;
-    playhead.hidden = sound.currentTime === 0 || at < min || at > max;
-    playhead.style.left = detail.valToPos(at, "x") - 1 + "px";
-    if (!sound.paused) requestAnimationFrame(follow);
+    if (!sound || sound.paused) return;
+    moveCursor(view.from_ms + sound.currentTime * 1000);
+    requestAnimationFrame(follow);
   }
+  function followSeek() { if (sound && sound.paused && sound.currentTime > 0) moveCursor(view.from_ms + sound.currentTime * 1000); }
 
   function player(label, source) {
     const node = element("audio");
@@ -284,39 +319,71 @@
     return node;
   }
 
+  /* A view beyond the first few stands in a page of its own, which hands it over from a hidden frame. */
+  function openView(index, then) {
+    byId("view-choice").value = String(index);
+    const entry = data.views[index];
+    if (!entry.file) { showView(index); if (then) then(); return; }
+    const frame = element("iframe"), end = () => { removeEventListener("message", take); clearTimeout(late); frame.remove(); };
+    const take = (event) => {
+      if (event.source !== frame.contentWindow) return;
+      end();
+      data.views[index] = event.data;
+      if (byId("view-choice").value === String(index)) { showView(index); if (then) then(); }
+    };
+    const late = setTimeout(() => {
+      end();
+      byId("view-about").textContent = entry.session + ": " + entry.file + " cannot be loaded. It belongs beside this page; firstpacket report draws it again.";
+    }, 5000);
+    frame.className = "loader"; frame.title = "data of " + entry.session; frame.tabIndex = -1; frame.setAttribute("aria-hidden", "true");
+    frame.sandbox = "allow-scripts"; frame.src = entry.file;
+    addEventListener("message", take);
+    document.body.append(frame);
+  }
+
   function showView(index) {
     view = data.views[index];
+    const first = view.spans.find((span) => span.metric === "event");
+    focus = first ? [first.from, first.to] : null;
     const box = byId("sound");
-    box.replaceChildren(); sound = null;
+    box.replaceChildren(); sound = null; moveCursor(null);
     if (view.sound) {
-      sound = player("This turn as heard", view.sound);
-      for (const name of ["play", "seeked", "timeupdate"]) sound.addEventListener(name, follow);
+      sound = player("This " + view.kind + " as heard", view.sound);
+      sound.addEventListener("play", follow);
+      for (const name of ["seeked", "pause"]) sound.addEventListener(name, followSeek);
       box.append(sound, element("span", "left: user, right: agent"));
     }
     for (const [side, path] of Object.entries(view.files)) {
-      if (view.sound) { const link = element("a", path.split("/").pop()); link.href = path; box.append(link); }
+      if (view.sound) { const link = element("a"); link.href = path; link.textContent = side + " recording"; box.append(link); }
       else box.append(element("span", side), player(side + " recording", path));
     }
     if (!box.childNodes.length) box.append(element("span", "No sound beside this page."));
-    byId("view-about").textContent = [view.session, view.mode, view.language, "status " + view.status, ...view.notes].filter(Boolean).join(" · ");
+    byId("view-about").textContent = [view.session, view.mode, view.language, view.status && "status " + view.status, ...view.notes].filter(Boolean).join(" · ");
     const error = byId("view-error");
     error.hidden = !view.error; error.textContent = view.error;
     const words = byId("words");
     words.replaceChildren();
-    for (const [name, text] of [["Asked", view.asked], ["Understood", view.understood], ["Answer", view.answer]]) {
+    for (const [name, text] of [[view.kind === "turn" ? "Asked" : "Clips", view.asked], ["Understood", view.understood], ["Answer", view.answer]]) {
       if (text) words.append(element("dt", name), element("dd", text));
     }
     const body = document.querySelector("#instants tbody");
     body.replaceChildren(...view.anchors.map(([name, v, meaning]) => {
       const row = element("tr");
-      const head = element("th"); head.scope = "row"; head.append(element("code", name));
+      const head = element("th"), button = element("button", name, "jump"); button.type = "button"; head.scope = "row"; head.append(button);
+      row.dataset.at = v;
       row.append(head, element("td", grouped(v, 3).replace("-", "−"), "n"), element("td", meaning));
       return row;
     }));
-    const found = gap(), first = view.spans.find((span) => span.metric === "first_audible_ms");
-    byId("detail").setAttribute("aria-label", "Timeline of one turn, " + view.why + ". "
-      + (first ? "First audible sound " + figure(first.value) + " milliseconds after the end of speech." : found ? "" : "No answer was heard."));
+    const found = gap(), audible = view.spans.find((span) => span.metric === "first_audible_ms");
+    byId("detail").setAttribute("aria-label", "Timeline of one " + view.kind + ", " + (view.why || view.session) + ". "
+      + (audible ? "First audible sound " + figure(audible.value) + " milliseconds after the end of speech." : found || view.kind === "conversation" ? "" : "No answer was heard."));
     drawTimeline(view.whole ? [view.from_ms, view.to_ms] : gapWindow());
+  }
+
+  /* To the drawing, the keyboard with it. */
+  function toTimeline() {
+    byId("timeline").scrollIntoView();
+    byId("detail").focus({ preventScroll: true });
   }
 
   /* ---- distributions ---------------------------------------------------------------------------------------- */
@@ -395,8 +462,8 @@
           if (best !== near) { near = best; about(chart, near); u.redraw(false); }
         }],
         ready: [(u) => u.over.addEventListener("click", () => {
-          const at = near < 0 ? -1 : data.views.findIndex((v) => v.session === turns.session[near]);
-          if (at >= 0) { byId("view-choice").value = String(at); showView(at); byId("timeline").scrollIntoView({ behavior: "smooth" }); }
+          const at = near < 0 ? -1 : data.views.findIndex((v) => v.session === turns.session[near] && v.kind === "turn");
+          if (at >= 0) openView(at, toTimeline);
         })],
       },
     }, order.length ? [order.map((i) => chart.values[i]), order.map(Yof)] : [all, [null, null]], box);
@@ -424,7 +491,7 @@
 
   function drawAll() {
     hintAtScrolling();
-    if (view) drawTimeline([detail.scales.x.min, detail.scales.x.max]);
+    if (view) drawTimeline(shown);
     drawCharts();
   }
   function drawCharts() {
@@ -440,14 +507,29 @@
 
   if (data.views.length) {
     showView(0);
-    byId("view-choice").addEventListener("change", (event) => showView(+event.target.value));
+    byId("view-choice").addEventListener("change", (event) => openView(+event.target.value));
+    document.querySelector("main").addEventListener("click", (event) => {
+      if (event.target.closest("a")) return;
+      const line = event.target.closest("[data-view], [data-at]");
+      if (!line) return;
+      if (line.dataset.at) { jump(+line.dataset.at); return; }
+      openView(+line.dataset.view, () => {
+        if (line.dataset.from) {
+          focus = [+line.dataset.from, line.dataset.to ? +line.dataset.to : +line.dataset.from];
+          actions.gap();
+          jump(focus[0]);
+        }
+        toTimeline();
+      });
+    });
     for (const button of document.querySelectorAll("[data-zoom]")) button.addEventListener("click", () => actions[button.dataset.zoom]());
     byId("detail").addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const size = detail.scales.x.max - detail.scales.x.min;
+      const size = shown[1] - shown[0];
       const keys = {
-        ArrowLeft: () => pan(detail.scales.x.min - size / 8), ArrowRight: () => pan(detail.scales.x.min + size / 8),
+        ArrowLeft: () => pan(shown[0] - size / 8), ArrowRight: () => pan(shown[0] + size / 8),
         Home: () => pan(view.from_ms), End: () => pan(view.to_ms - size),
+        n: () => step(1), N: () => step(1), p: () => step(-1), P: () => step(-1),
         "+": actions.in, "=": actions.in, "-": actions.out, 0: actions.all, g: actions.gap, G: actions.gap,
         " ": () => { if (sound) { if (sound.paused) sound.play(); else sound.pause(); } },
       };

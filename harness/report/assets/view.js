@@ -1,0 +1,2 @@
+"use strict";
+if (parent !== window) parent.postMessage(JSON.parse(document.getElementById("data").textContent), "*");
