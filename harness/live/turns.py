@@ -86,7 +86,7 @@ class LiveTurns:
         """The process that hears found where the user's speech begins or ends."""
         if isinstance(message, Started):
             self._started(message.t_ns, moved=message.again)
-        elif isinstance(message, Stopped) or (isinstance(message, Concluded) and message.t_ns is not None):
+        elif isinstance(message, Stopped | Concluded) and message.t_ns is not None:
             self._stopped(message.t_ns)
 
     def lost(self, why: str) -> None:
