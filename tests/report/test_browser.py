@@ -87,9 +87,7 @@ def test_page_is_quiet_drawn_and_asks_for_nothing(watched: Watched, mixed_run: R
     for index in (2, page.evaluate(beside)):
         page.select_option("#view-choice", str(index))
         session = page.evaluate("(i) => JSON.parse(data.textContent).views[i].session", index)
-        page.wait_for_function(
-            "(name) => document.getElementById('view-about').textContent.startsWith(name)", arg=session
-        )
+        until_shown(page, session)
         assert page.evaluate(PAINTED, "plot")[0] > 500
     assert page.evaluate("window.hacked") is None
     outside = [url for url in watched.requests if not url.startswith(mixed_run.path.as_uri())]
