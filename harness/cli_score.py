@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli_options import summary_option
+from harness.cli_results import write_page
 
 if TYPE_CHECKING:
     from scoring.judge.options import JudgeOptions
@@ -111,11 +112,12 @@ def score_command(run: Path, benchmark: str, **options: Any) -> None:
     if engines.usage is not None:
         scores.summary["judge_usage"] = engines.usage
     keep_scores(directory, scores)
+    write_page(directory)
     if options["as_json"]:
         print_json(scores.summary)
         return
     print_scores(console(), scores.summary)
-    say(f"kept in {directory.path}: scores.jsonl, scores.json")
+    say(f"kept in {directory.path}: scores.jsonl, scores.json, report.html")
 
 
 _ONLY_WITH_JUDGE = (
