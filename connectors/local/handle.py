@@ -80,7 +80,7 @@ class WorkerHandle:
 
     async def start(self, hello: Hello) -> tuple[Declaration, Loaded]:
         """Start the process and load the model. Raises ConfigError, PrerequisiteError or ConnectorError."""
-        self._child = await Child.start(self._command, self._clock, self._message, self._exited)
+        self._child = await Child.start(self._command, self._clock, self._message, self._garbled, self._exited)
         try:
             self._child.write(encode(hello))
             declaration = await self._within(self._described, START_LIMIT_S, "start")
@@ -150,7 +150,11 @@ class WorkerHandle:
             raise ConnectorError(f"{self._label} did not {what} within {limit_s:g} s", kind="timeout") from exc
 
     def _message(self, message: Message) -> None:
-        record = decode_from_worker(message.payload)
+        try:
+            record = decode_from_worker(message.payload)
+        except msgspec.DecodeError as exc:
+            self._garbled(str(exc))
+            return
         if isinstance(record, Emitted):
             listener = self._sessions.get(record.session)
             if listener:
@@ -173,6 +177,11 @@ class WorkerHandle:
             self._loaded.set_result(record)
         else:
             self._failed = record
+
+    def _garbled(self, why: str) -> None:
+        """What came is no record of a worker's: something else writes to its socket."""
+        self._failed = Failed("model", "garbled", f"its process sent what no worker sends: {why}")
+        self._child.kill()
 
     def _check(self) -> None:
         """Kill a worker whose step lasts too long, or that gives no sign of life at all."""

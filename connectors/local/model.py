@@ -53,8 +53,15 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in ("input_rate_hz", "output_rate_hz"):
-            if not RATES_HZ[0] <= getattr(self, name) <= RATES_HZ[1]:
-                raise ConfigError(f"the model declares {name}={getattr(self, name)}, which is no sample rate")
+            rate_hz = getattr(self, name)
+            if not isinstance(rate_hz, int) or not RATES_HZ[0] <= rate_hz <= RATES_HZ[1]:
+                raise ConfigError(f"the model declares {name}={rate_hz!r}, which is no sample rate")
+        for name in ("unit_samples", "unit_delay"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"the model declares {name}={getattr(self, name)}, it cannot be negative")
+        for name in ("step_limit_s", "load_limit_s"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"the model declares {name}={getattr(self, name)}, it must be above 0")
         if self.sessions < 1:
             raise ConfigError(f"the model declares sessions={self.sessions}, it must hold one at least")
         if not self.turns and not self.continuous:

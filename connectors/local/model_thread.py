@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from connectors.local.inbox import Inbox, Order
 from connectors.local.model import LocalModel
+from connectors.local.outputs import declared
 from connectors.local.seat import Seat
 from connectors.local.wire import Begin, Do, FromWorker
 from harness.core.clock import Clock
@@ -21,10 +22,10 @@ class ModelThread:
     def __init__(
         self, model: LocalModel, name: str, inbox: Inbox, send: Callable[[FromWorker], None], clock: Clock
     ) -> None:
-        declared = model.declaration
-        own = [model] if declared.sessions == 1 else [model.seat(number) for number in range(declared.sessions)]
+        sessions = declared(model).sessions
+        own = [model] if sessions == 1 else [model.seat(number) for number in range(sessions)]
         self._seats = [Seat(each, model, name, inbox, send, clock) for each in own]
-        self._batch = model.batch if declared.sessions > 1 else None
+        self._batch = model.batch if sessions > 1 else None
         self._stirred = False
         self._inbox = inbox
         self._clock = clock

@@ -21,9 +21,10 @@ from connectors.local.model import (
     UserSpeechStopped,
     UserTranscript,
 )
+from connectors.local.outputs import as_int16, checked, declared, facts_of
 from connectors.local.wire import Emitted, Ended, FromWorker
 from harness.core import events
-from harness.core.audio import Int16, float_to_int16, int16_to_pcm16, pcm16_to_int16
+from harness.core.audio import Int16, int16_to_pcm16, pcm16_to_int16
 from harness.core.clock import Clock
 from harness.core.commands import AnyCommand, AppendAudio, Cancel, Commit, Configure, CreateResponse
 from harness.core.events import AnyEvent
@@ -44,7 +45,7 @@ class Seat:
     ) -> None:
         self._model = model
         self._whole = whole
-        self._declaration = whole.declaration
+        self._declaration = declared(whole)
         self._name = name
         self._inbox = inbox
         self._send = send
@@ -75,18 +76,18 @@ class Seat:
         if output is None:
             self._finish("completed", "")
         else:
-            self._put_out(output, produced_ns)
+            self._put_out(checked(output), produced_ns)
 
     def take(self, output: Output, produced_ns: int) -> None:
         """One output of a batch; too late once the session, or the answer, is about to end."""
         if self.session and not self._inbox.stop_waits(self.session):
-            self._put_out(output, produced_ns)
+            self._put_out(checked(output), produced_ns)
 
     # --- orders ---------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
         self._stop("session_ended")
-        self._send(Ended(self.session, dict(self._whole.facts)))
+        self._send(Ended(self.session, facts_of(self._whole)))
         self.session = 0
 
     def begin(self, session: int, configure: Configure) -> None:
@@ -137,6 +138,7 @@ class Seat:
     def _push(self, block: Int16) -> None:
         for output in self._model.push_audio(block) or ():
             produced_ns = self._clock.now_ns()
+            checked(output)
             if isinstance(output, UserSpeechStarted):
                 self._emit(events.UserSpeechStarted(t_ns=0, audio_ms=output.audio_ms), produced_ns)
                 if self._vad and self._response:
@@ -156,6 +158,8 @@ class Seat:
     def _begin_answer(self) -> None:
         self._open_response()
         steps = self._model.end_turn()
+        if steps is None and self._declaration.sessions == 1:
+            raise TypeError("end_turn of the model gave None: write it as a generator, with a yield for each output")
         self._answer = iter(steps) if steps is not None else None
         self._resume_ns = 0
 
@@ -201,7 +205,7 @@ class Seat:
             )
         elif isinstance(output, Audio):
             self._spoke = True
-            samples = _as_int16(output)
+            samples = as_int16(output)
             packet = events.AudioReceived(
                 t_ns=0,
                 samples=len(samples),
@@ -223,16 +227,3 @@ class Seat:
     def _emit(self, event: AnyEvent, produced_ns: int = 0) -> None:
         stamped = msgspec.structs.replace(event, produced_ns=produced_ns or self._clock.now_ns())
         self._send(Emitted(self.session, stamped))
-
-
-def _as_int16(packet: Audio) -> Int16:
-    samples = np.asarray(packet.samples)
-    if samples.ndim != 1:
-        raise TypeError(f"the model yielded audio of shape {samples.shape}, it must be mono (n,)")
-    if samples.dtype == np.int16:
-        return samples.astype(np.int16, copy=False)
-    if samples.dtype.kind != "f":
-        raise TypeError(f"the model yielded {samples.dtype} audio, it must be int16 or float32")
-    if not np.isfinite(samples).all():
-        raise ValueError("the model yielded audio that is not finite (NaN or infinity)")
-    return float_to_int16(samples)

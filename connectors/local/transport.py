@@ -25,6 +25,8 @@ PRINTED_LIMIT = 16 << 20
 LOOK_S = 0.25
 
 OnMessage = Callable[[Message], None]
+OnGarbled = Callable[[str], None]
+"""Called with the reason where the bytes are no frames; nothing more is read."""
 OnExit = Callable[[int, int | None], None]
 """Called once as (t_ns, exit code): when the socket was closed, and how the process ended (None: it had to be killed;
 below 0: by that signal)."""
@@ -33,9 +35,10 @@ below 0: by that signal)."""
 class Child(asyncio.Protocol):
     """A running child process and the socket to it. Made by `start`, ended by `stop` or by itself."""
 
-    def __init__(self, clock: Clock, on_message: OnMessage, on_exit: OnExit) -> None:
+    def __init__(self, clock: Clock, on_message: OnMessage, on_garbled: OnGarbled, on_exit: OnExit) -> None:
         self._clock = clock
         self._on_message = on_message
+        self._on_garbled = on_garbled
         self._on_exit = on_exit
         self._framer = Framer()
         self._drained: list[Callable[[int], None]] = []
@@ -46,11 +49,13 @@ class Child(asyncio.Protocol):
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def start(cls, command: Sequence[str], clock: Clock, on_message: OnMessage, on_exit: OnExit) -> Child:
+    async def start(
+        cls, command: Sequence[str], clock: Clock, on_message: OnMessage, on_garbled: OnGarbled, on_exit: OnExit
+    ) -> Child:
         """Start `command` with the number of its socket appended. Raises PrerequisiteError or ConnectorError."""
         if os.name != "posix":
             raise PrerequisiteError("local models need Linux or macOS: their process inherits a socket")
-        child = cls(clock, on_message, on_exit)
+        child = cls(clock, on_message, on_garbled, on_exit)
         ours, theirs = socket.socketpair()
         try:
             for end in (ours, theirs):
@@ -128,8 +133,8 @@ class Child(asyncio.Protocol):
         try:
             for message in self._framer.feed(data, t_ns):
                 self._on_message(message)
-        except FramingError:
-            self.kill()
+        except FramingError as exc:
+            self._on_garbled(str(exc))
             self._transport.abort()
 
     def resume_writing(self) -> None:

@@ -27,6 +27,7 @@ from connectors.local.group import leave
 from connectors.local.inbox import Inbox
 from connectors.local.model import LocalModel
 from connectors.local.model_thread import ModelThread
+from connectors.local.outputs import declared, facts_of
 from connectors.local.settings import arguments, model_class
 from connectors.local.wire import (
     ALIVE_PERIOD_S,
@@ -47,7 +48,9 @@ from harness.core.errors import ConfigError, PrerequisiteError
 READ_BYTES = 1 << 18
 SWITCH_S = 0.0005
 """How long a busy model may keep the interpreter from the reading thread (Python's default is 5 ms)."""
-_OURS = frozenset(Path(__file__).with_name(name) for name in ("worker.py", "model_thread.py", "seat.py", "settings.py"))
+_OURS = frozenset(
+    Path(__file__).with_name(name) for name in ("worker.py", "model_thread.py", "outputs.py", "seat.py", "settings.py")
+)
 _HARNESS = Path(harness.__file__).parent
 _STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
@@ -103,7 +106,7 @@ class Worker:
     def _model(self, hello: Hello) -> None:
         try:
             model = build(hello)
-            self._send(Described(model.declaration))
+            self._send(Described(declared(model)))
             started_ns = self._clock.now_ns()
             model.load()
             loaded_ns = self._clock.now_ns()
@@ -114,7 +117,7 @@ class Worker:
             gc.freeze()
             thread = ModelThread(model, hello.target or "parrot", self._inbox, self._send, self._clock)
             self._thread = thread
-            self._send(Loaded(loaded_ns - started_ns, warm_ns, dict(model.facts)))
+            self._send(Loaded(loaded_ns - started_ns, warm_ns, facts_of(model)))
             thread.serve()
         except BaseException as exc:  # noqa: BLE001  a model may raise anything, and the harness must hear of it
             self._fail(failure(exc))
@@ -185,7 +188,7 @@ def describe(asked: BinaryIO, answer: BinaryIO) -> None:
     try:
         if not isinstance(hello, Hello):
             raise TypeError("a worker is greeted first")
-        record: FromWorker = Described(build(hello).declaration)
+        record: FromWorker = Described(declared(build(hello)))
     except Exception as exc:  # noqa: BLE001  a module may raise anything on import
         record = failure(exc)
     answer.write(encode(record))

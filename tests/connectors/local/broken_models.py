@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -100,7 +101,7 @@ class OneHugePacket(Base):
 class BabblesForEver(Base):
     def end_turn(self):
         while True:
-            yield Text("a")
+            yield Text("a" * 2000)
 
 
 class Prints(Base):
@@ -148,6 +149,27 @@ class Stereo(Base):
 class NotFinite(Base):
     def end_turn(self):
         yield Audio(np.full(480, np.nan, dtype=np.float32))
+
+
+class WritesIntoTheSocket(Base):
+    """As a library may that takes a number for a file of its own."""
+
+    def end_turn(self):
+        for fd in range(3, 40):
+            with contextlib.suppress(OSError):
+                os.write(fd, b"\x01\x00\x00\x00g")
+        yield Text("a")
+
+
+class ForgetsToYield(Base):
+    def end_turn(self):
+        print("an answer")
+
+
+class WrongPacing(Base):
+    @property
+    def declaration(self):
+        return Declaration(pacing="fast")
 
 
 class YieldsNonsense(Base):

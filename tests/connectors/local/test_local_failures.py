@@ -18,6 +18,7 @@ from harness.core.audio import int16_to_pcm16
 from harness.core.commands import AppendAudio, CreateResponse
 from harness.core.errors import ConfigError, ConnectorError, PrerequisiteError
 from harness.core.events import AudioReceived, ConnectionClosed, Note, PeerError, ResponseDone, TextReceived
+from tests.connectors.local.conftest import uvloop
 from tests.connectors.local.local_driver import CLOCK, local, silence, talking, voice
 
 pytestmark = pytest.mark.loopback
@@ -35,27 +36,41 @@ async def answer_until_closed(talk):
     return talk.of(PeerError)[-1], closed
 
 
-@pytest.mark.parametrize(
-    ("target", "settings", "code", "said", "by"),
-    [
-        ("", {"raise_after": 8}, "model_error", "RuntimeError: parrot was told to raise after 8 steps", "peer"),
-        ("", {"crash_after": 8}, "crash", "was killed by SIGKILL (out of memory?)", "peer"),
-        ("", {"hang_after": 8, "step_limit_s": 0.3}, "hang", "no step finished within 0.3 s", "us"),
-        ("broken_models:SleepsInPush", {}, "hang", "no step finished within 0.5 s", "us"),
-        ("broken_models:HoldsTheInterpreter", {}, "hang", "no step finished within 0.5 s", "us"),
-        ("broken_models:OutOfMemory", {}, "out_of_memory", "MemoryError: CUDA out of memory", "peer"),
-        ("broken_models:Stereo", {}, "model_error", "audio of shape (480, 2), it must be mono", "peer"),
-        ("broken_models:NotFinite", {}, "model_error", "not finite", "peer"),
-        ("broken_models:YieldsNonsense", {}, "model_error", "yielded a str where none belongs", "peer"),
-        ("broken_models:FloodsForEver", {}, "flood", "put out 64 MB more than could be heard", "peer"),
-        ("broken_models:OneHugePacket", {}, "flood", "put out 64 MB more than could be heard", "peer"),
-        ("broken_models:StartsAChildAndDies", {}, "crash", "ended with exit code 3", "peer"),
-        ("broken_models:ForksAndDies", {}, "crash", "ended with exit code 3", "peer"),
-    ],
-)
+FAILURES = [
+    ("", {"raise_after": 8}, "model_error", "RuntimeError: parrot was told to raise after 8 steps", "peer"),
+    ("", {"crash_after": 8}, "crash", "was killed by SIGKILL (out of memory?)", "peer"),
+    ("", {"hang_after": 8, "step_limit_s": 0.3}, "hang", "no step finished within 0.3 s", "us"),
+    ("broken_models:SleepsInPush", {}, "hang", "no step finished within 0.5 s", "us"),
+    ("broken_models:HoldsTheInterpreter", {}, "hang", "no step finished within 0.5 s", "us"),
+    ("broken_models:OutOfMemory", {}, "out_of_memory", "MemoryError: CUDA out of memory", "peer"),
+    ("broken_models:Stereo", {}, "model_error", "audio of shape (480, 2), it must be mono", "peer"),
+    ("broken_models:NotFinite", {}, "model_error", "not finite", "peer"),
+    ("broken_models:YieldsNonsense", {}, "model_error", "yielded a str where none belongs", "peer"),
+    ("broken_models:ForgetsToYield", {}, "model_error", "end_turn of the model gave None", "peer"),
+    ("broken_models:WritesIntoTheSocket", {}, "garbled", "its process sent what no worker sends", "peer"),
+    ("broken_models:FloodsForEver", {}, "flood", "put out 64 MB more than could be heard", "peer"),
+    ("broken_models:OneHugePacket", {}, "flood", "put out 64 MB more than could be heard", "peer"),
+    ("broken_models:StartsAChildAndDies", {}, "crash", "ended with exit code 3", "peer"),
+    ("broken_models:ForksAndDies", {}, "crash", "ended with exit code 3", "peer"),
+]
+LOOP_DIFFERS = [row for row in FAILURES if row[2] in ("crash", "hang", "garbled")][:4]
+"""An end of the process that the worker does not announce: what a loop makes of it is its own."""
+
+
+@pytest.mark.parametrize(("target", "settings", "code", "said", "by"), FAILURES)
 def test_a_failure_in_mid_session_is_an_event_and_the_next_session_gets_a_fresh_process(
-    both_loops, target, settings, code, said, by
+    target, settings, code, said, by
 ):
+    fails(asyncio.run, target, settings, code, said, by)
+
+
+@pytest.mark.skipif(uvloop is None, reason="no uvloop on this system")
+@pytest.mark.parametrize(("target", "settings", "code", "said", "by"), LOOP_DIFFERS)
+def test_it_does_on_the_other_loop(target, settings, code, said, by):
+    fails(uvloop.run, target, settings, code, said, by)
+
+
+def fails(run, target, settings, code, said, by):
     async def scenario():
         async with local(target, **settings) as peer:
             async with talking(peer, "manual") as talk:
@@ -68,7 +83,7 @@ def test_a_failure_in_mid_session_is_an_event_and_the_next_session_gets_a_fresh_
                 pass
         return error, closed, took_s, talk, again
 
-    error, closed, took_s, talk, again = both_loops(scenario())
+    error, closed, took_s, talk, again = run(scenario())
     assert (error.code, error.fatal, closed.by) == (code, True, by)
     assert said in error.message
     assert closed.reason == error.message
@@ -92,6 +107,7 @@ def test_a_failure_in_mid_session_is_an_event_and_the_next_session_gets_a_fresh_
         ("broken_models:Configurable", {"size": 1, "fast": "so"}, ConfigError, "fast=so: needs true or false"),
         ("broken_models:Floods", {"size": 1}, ConfigError, "has no setting 'size': it takes none"),
         ("broken_models:WrongRate", {}, ConfigError, "output_rate_hz=24"),
+        ("broken_models:WrongPacing", {}, ConfigError, "Invalid enum value 'fast' - at `$.pacing`"),
         ("broken_models:NeedsSomething", {}, PrerequisiteError, "get them with `fetch-weights`"),
         ("broken_models:RaisesInLoad", {}, ConnectorError, "RuntimeError: weights are damaged"),
         ("broken_models:Exits", {}, ConnectorError, "ended with exit code 7: no space left for weights"),
@@ -320,7 +336,7 @@ def test_a_flood_of_words_is_bounded_too():
 
     code, words = asyncio.run(scenario())
     assert code == "flood"
-    assert words < 1_000_000
+    assert words < 50_000
 
 
 def test_what_a_model_prints_is_bounded():
