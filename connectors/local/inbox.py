@@ -26,7 +26,8 @@ class Inbox:
 
     @property
     def full(self) -> bool:
-        return any(waiting > AUDIO_LIMIT for waiting in self._audio.values())
+        with self._changed:  # the other thread takes meanwhile
+            return any(waiting > AUDIO_LIMIT for waiting in self._audio.values())
 
     @property
     def waiting(self) -> bool:
