@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
@@ -14,10 +15,10 @@ from tests.connectors.local.cascade_stub import FakeLlm, FakeVoice
 TOKENS = ["It is", " sunny.", " Take a", " hat."]
 
 
-def answer(llm, voice, hear=lambda: "How is it?", busy=None):
+def answer(llm, voice, hear=lambda: "How is it?", busy=None, **options):
     opening = [{"role": "system", "content": "Be short."}]
     busy = busy or (threading.Lock(), threading.Lock())
-    return Answer(hear, llm, voice, opening, voice_name=None, busy=busy)
+    return Answer(hear, llm, voice, opening, voice_name=None, busy=busy, **options)
 
 
 def shown(outputs):
@@ -104,6 +105,40 @@ def test_what_an_engine_raises_comes_out_of_the_answer(where: str) -> None:
         voice.speak = fail  # type: ignore[assignment, method-assign]
     with pytest.raises(RuntimeError, match=f"{where} broke"):
         list(answer(llm, voice, fail if where == "asr" else lambda: "So?").outputs())
+
+
+def test_a_failure_is_never_overtaken_by_the_end_of_the_answer() -> None:
+    """The voice has nothing to say then, and ends the answer from its own thread."""
+
+    def fail() -> str:
+        raise RuntimeError("asr broke")
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(150):
+            with pytest.raises(RuntimeError, match="asr broke"):
+                list(answer(FakeLlm(TOKENS), FakeVoice(), fail).outputs())
+    finally:
+        sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"), [("asr", "the recognizer"), ("llm", "the language model"), ("tts", "the voice")]
+)
+def test_an_engine_that_hangs_ends_the_answer(where: str, said: str) -> None:
+    held = threading.Event()
+    llm, voice = FakeLlm(TOKENS, hold=1 if where == "llm" else None), FakeVoice(5.0 if where == "tts" else 0.0)
+
+    def hear() -> str:
+        if where == "asr":
+            held.wait(5.0)
+        return "How is it?"
+
+    with pytest.raises(TimeoutError, match=f"{said} gave nothing for 0.1 s"):
+        list(answer(llm, voice, hear, silent_s=0.1).outputs())
+    held.set()
+    llm.release.set()
 
 
 def test_a_turn_without_words_is_answered_by_nothing() -> None:

@@ -8,14 +8,20 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from connectors.local.model import Audio, Mark, Output, Pause, Text, UserTranscript
 from connectors.local.models.cascade.clauses import Clauses, is_chinese, spoken
 from connectors.local.models.cascade.llm import LanguageModel, Message
 from connectors.local.models.cascade.tts import Language, Voice
+from harness.core.audio import NS_PER_S
+from harness.core.clock import SystemClock
 
 LOOK_S = 0.02
 """Longest step of an answer: what waits for the engines looks up this often, so that an interruption is heard."""
+
+SILENT_S = 120.0
+"""So long may the engines together bring nothing: a recognizer or a voice on a slow CPU needs a while for one call."""
 
 STAGES = ("asr", "first_token", "first_clause", "first_audio")
 """Marks of an answer, in order: transcript known, first token of the text, first clause whole, its sound made."""
@@ -25,6 +31,7 @@ class Answer:
     """Answers one turn. hear: gives the transcript (blocks). messages: the conversation before it, its prompt first.
 
     busy: locks of the engines, so that an answer which is abandoned in mid-step is out before the next begins.
+    silent_s: after so long without anything from the engines the answer is given up.
     text: what has been written so far. asked: the transcript.
     """
 
@@ -37,6 +44,7 @@ class Answer:
         *,
         voice_name: str | None,
         busy: tuple[threading.Lock, threading.Lock],
+        silent_s: float = SILENT_S,
     ) -> None:
         self._hear = hear
         self._llm = llm
@@ -44,25 +52,32 @@ class Answer:
         self._messages = list(messages)
         self._voice_name = voice_name
         self._thinking, self._speaking = busy
+        self._silent_ns = round(silent_s * NS_PER_S)
         self._out: queue.SimpleQueue[Output | BaseException | None] = queue.SimpleQueue()
         self._clauses: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._count = 0
+        self._heard = self._written = False
         self.asked = ""
         self.text = ""
 
     def outputs(self) -> Iterator[Output]:
         """Start, and give what comes; a step lasts 20 ms at most. Closing it stops the engines between two steps of
-        theirs. What an engine raises comes out here."""
+        theirs. What an engine raises comes out here. Raises TimeoutError."""
         for work in (self._think, self._speak):
-            threading.Thread(target=self._guarded, args=(work,), name=work.__name__, daemon=True).start()
+            threading.Thread(target=work, name=work.__name__, daemon=True).start()
+        last_ns = SystemClock.now_ns()
         try:
             while True:
                 try:
                     output = self._out.get(timeout=LOOK_S)
                 except queue.Empty:
+                    if SystemClock.now_ns() - last_ns > self._silent_ns:
+                        limit_s = self._silent_ns / NS_PER_S
+                        raise TimeoutError(f"{self._waited_for()} gave nothing for {limit_s:g} s") from None
                     yield Pause(0)
                     continue
+                last_ns = SystemClock.now_ns()
                 if isinstance(output, BaseException):
                     raise output
                 if output is None:
@@ -71,22 +86,24 @@ class Answer:
         finally:
             self._stop.set()
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """What an engine raises goes to the thread that can end the session."""
         try:
-            work()
-        except BaseException as exc:  # noqa: BLE001  handed to the thread that can end the session
+            yield
+        except BaseException as exc:  # noqa: BLE001  whatever it is
             self._out.put(exc)
 
     def _think(self) -> None:
-        with self._thinking:
-            try:
-                if not self._stop.is_set():
-                    self._listen_and_write()
-            finally:
-                self._clauses.put(None)
+        # In this order: the voice, which ends the answer, must not be done before a failure is told.
+        with self._reporting(), self._thinking:
+            if not self._stop.is_set():
+                self._listen_and_write()
+        self._clauses.put(None)
 
     def _listen_and_write(self) -> None:
         self.asked = self._hear()
+        self._heard = True
         if self._stop.is_set():
             return
         self._out.put(Mark("asr"))
@@ -103,6 +120,7 @@ class Answer:
             self.text += token
             self._out.put(Text(token))
             self._say(clauses.push(token))
+        self._written = True
         self._say(clauses.flush())
 
     def _say(self, clauses: list[str]) -> None:
@@ -113,7 +131,7 @@ class Answer:
             self._clauses.put(clause)
 
     def _speak(self) -> None:
-        with self._speaking:
+        with self._reporting(), self._speaking:
             packets = 0
             while (clause := self._clauses.get()) is not None:
                 if self._stop.is_set():
@@ -126,6 +144,11 @@ class Answer:
                     packets += 1
                     self._out.put(Audio(sound))
         self._out.put(None)
+
+    def _waited_for(self) -> str:
+        if not self._heard:
+            return "the recognizer"
+        return "the language model" if not self._written else "the voice"
 
     def _language(self, clause: str) -> Language:
         """A clause of Latin letters inside a Chinese answer is spoken by the Chinese voice."""
