@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from connectors.local.device import place
 from harness.core.errors import HarnessError
 from tests.gpu import models, overhead
 from tests.gpu.step_model import UNIT
@@ -161,6 +162,13 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = set(asked.only or ()) - set(chosen)
     if unknown:
         parser.error(f"--only {unknown.pop()}: the stages are {', '.join(chosen)}")
+    try:
+        kind = place(asked.device).device.type
+    except HarnessError as exc:
+        parser.error(str(exc))
+    if kind == "cpu" and not asked.tiny:
+        parser.error("no GPU: models of real size want 17 GB and more, and minutes for an answer; --tiny runs anywhere")
+    seen = machine(asked.device)
     found: dict[str, dict[str, Any]] = {}
     end = time.monotonic() + TOTAL_S
     for name, stage in chosen.items():
@@ -168,7 +176,6 @@ def main(arguments: list[str] | None = None) -> int:
             left_s = end - time.monotonic()
             print(f"{name} ... ({left_s:.0f} s left)", file=sys.stderr, flush=True)
             found[name] = run_stage(stage, min(scale.limit_s, max(0.0, left_s)))
-    seen = machine(asked.device)
     print(" ".join(f"{key} {value};" for key, value in seen.items()))
     print_table(found)
     gated = [] if seen["gpu"] == "none" else verdicts(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -27,13 +28,13 @@ async def overhead(settings: Mapping[str, Any], *, pairs: int, limit_s: float) -
     with _bare_loop(settings) as bare:
         try:
             async with talking("tests.gpu.step_model:StepModel", settings) as talk:
-                if _line(bare) != "ready":
+                if await _line(bare) != "ready":
                     raise RuntimeError("the bare loop did not start")
                 for index in range(pairs):
                     if index % 2:
-                        without_ns, (with_ns, late_ms) = _bare(bare), await _through(talk, limit_s)
+                        without_ns, (with_ns, late_ms) = await _bare(bare), await _through(talk, limit_s)
                     else:
-                        (with_ns, late_ms), without_ns = await _through(talk, limit_s), _bare(bare)
+                        (with_ns, late_ms), without_ns = await _through(talk, limit_s), await _bare(bare)
                     ratios.append(with_ns / without_ns)
                     delivered += late_ms
         finally:
@@ -79,16 +80,17 @@ def _bare_loop(settings: Mapping[str, Any]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
 
 
-def _bare(process: subprocess.Popen[str]) -> int:
+async def _bare(process: subprocess.Popen[str]) -> int:
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
-    return int(_line(process))
+    return int(await _line(process))
 
 
-def _line(process: subprocess.Popen[str]) -> str:
+async def _line(process: subprocess.Popen[str]) -> str:
+    """In a thread, so that the stage's time limit holds while a big model is waited for; ends with the process."""
     assert process.stdout is not None
-    return process.stdout.readline().strip()
+    return (await asyncio.to_thread(process.stdout.readline)).strip()
 
 
 def within_limits(found: Mapping[str, Any]) -> bool:

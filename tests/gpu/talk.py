@@ -49,9 +49,13 @@ class Talk:
         self.events: list[Event] = []
         self._connection: LocalConnection
         self._changed = asyncio.Event()
+        self._answered = 0
+        self._ended = False
 
     def sink(self, event: Event) -> None:
         self.events.append(event)
+        self._answered += isinstance(event, ResponseDone)
+        self._ended = self._ended or isinstance(event, ConnectionClosed)
         self._changed.set()
 
     def push(self, samples: Any) -> int:
@@ -65,13 +69,13 @@ class Talk:
 
         Raises ConnectorError where the session ends before, TimeoutError.
         """
-        first = len(self.events)
+        first, answered = len(self.events), self._answered
         self._do(Commit())
         asked_ns = due_ns = CLOCK.now_ns()
         self._do(CreateResponse())
         block = noise(stream_ms / 1000, self.peer.profile.input_rate_hz)
         async with asyncio.timeout(limit_s):
-            while not any(isinstance(event, ResponseDone) for event in self.events[first:]):
+            while self._answered == answered:
                 self._changed.clear()
                 if stream_ms and CLOCK.now_ns() >= due_ns:
                     self.push(block)
@@ -97,12 +101,14 @@ class Talk:
     async def _wait(self, due_ns: int | None) -> None:
         """Until something arrives, at most until `due_ns`."""
         limit_s = None if due_ns is None else max(0, due_ns - CLOCK.now_ns()) / NS_PER_S
+        # Not wait_for, which loses a cancellation (until Python 3.12) that comes with an event.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), limit_s)
+            async with asyncio.timeout(limit_s):
+                await self._changed.wait()
         self._check()
 
     def _check(self) -> None:
-        if any(isinstance(event, ConnectionClosed) for event in self.events):
+        if self._ended:
             said = [event.message for event in self.events if isinstance(event, PeerError)]
             raise ConnectorError(said[-1] if said else "the session ended", kind="peer")
 

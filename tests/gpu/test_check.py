@@ -9,11 +9,13 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness.core.errors import PrerequisiteError
-from tests.gpu import check
+from tests.gpu import check, overhead
+from tests.gpu.talk import Talk
 
 pytestmark = [
     pytest.mark.loopback,
@@ -88,3 +90,51 @@ def test_a_stage_that_does_not_exist_is_refused(capsys):
     with pytest.raises(SystemExit):
         check.main(["--only", "moshy"])
     assert "the stages are moshi" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--device", "cpu"], "no GPU: models of real size want 17 GB and more"),
+        (["--device", "cuda:99", "--tiny"], "device=cuda"),
+        (["--device", "gpu"], "needs cpu, cuda, cuda:N, mps or auto"),
+    ],
+)
+def test_a_machine_that_cannot_hold_the_models_is_told_at_once(arguments, said, capsys):
+    with pytest.raises(SystemExit):
+        check.main(arguments)
+    assert said in capsys.readouterr().err
+
+
+def test_the_limit_of_a_stage_holds_while_the_bare_loop_is_waited_for():
+    """It loads for ever: the pipe is read where it does not stop the clock."""
+
+    bare = subprocess.Popen(["sleep", "60"], stdout=subprocess.PIPE, text=True)
+
+    async def waits():
+        try:
+            return await overhead._line(bare)
+        finally:
+            bare.kill()
+
+    with bare:
+        assert check.run_stage(waits, 0.1)["error"] == "not done within 0.1 s"
+
+
+def test_an_answer_that_never_ends_is_given_up_in_time_however_much_comes():
+    """An event comes in each turn of the loop: a time limit that comes with one is not lost."""
+    talk = Talk(SimpleNamespace(profile=SimpleNamespace(input_rate_hz=24_000)))
+    talk._do = lambda command: None
+
+    async def asked():
+        loop = asyncio.get_running_loop()
+
+        def more():
+            talk._changed.set()
+            loop.call_soon(more)
+
+        more()
+        await talk.ask(limit_s=0.1, stream_ms=20)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(asked())
