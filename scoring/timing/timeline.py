@@ -61,7 +61,7 @@ class Timeline:
         if self._segments:
             return self._segments[0].t_ns
         if self._anchors:
-            return self._from_anchors(0).t_ns
+            return self._from_anchors(0, 0).t_ns
         return None
 
     def start_of(self, sample: int) -> Point:
@@ -84,7 +84,7 @@ class Timeline:
         if self._upload:
             return Unscored(reason="upload: the query has no place on a media timeline")
         if self._anchors:
-            return self._from_anchors(sample)
+            return self._from_anchors(held, sample)
         found = self._segment(held)
         return found if isinstance(found, Unscored) else found.instant(sample)
 
@@ -97,9 +97,10 @@ class Timeline:
             return Unscored(reason="the stream stopped before this sample")
         return segment
 
-    def _from_anchors(self, sample: int) -> Instant:
+    def _from_anchors(self, held: int, sample: int) -> Instant:
+        """By the anchors around `held`: where a stream stopped and went on, two of them have the same sample."""
         last = len(self._anchors) - 1
-        index = max(0, bisect_right(self._anchor_samples, sample) - 1)
+        index = max(0, bisect_right(self._anchor_samples, held) - 1)
         anchor = self._anchors[index]
         if sample < anchor.sample or index == last:
             offset_ns = _divided((sample - anchor.sample) * NS_PER_S, self._rate_hz)

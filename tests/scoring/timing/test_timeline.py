@@ -76,6 +76,14 @@ def test_outside_the_anchors_the_nominal_rate_holds(tmp_path: Path):
     assert timeline.origin_ns == Script().at(110)
 
 
+def test_a_stream_that_stopped_and_went_on_ends_where_it_stopped(tmp_path: Path):
+    # Push-to-talk: let go after a second, pressed again five seconds later; both anchors are of the same sample.
+    timeline = live(tmp_path, [(0, 100), (24_000, 1100), (24_000, 6100), (48_000, 7100)])
+    assert ms(timeline.end_of(24_000)) == 1100
+    assert ms(timeline.start_of(24_000)) == 6100
+    assert ms(timeline.start_of(36_000)) == 6600
+
+
 def test_a_drift_of_100_ppm_is_followed_for_half_an_hour(tmp_path: Path):
     timeline = live(tmp_path, [(second * 24_000, second * 1000.1) for second in range(0, 1801, 10)])
     assert ms(timeline.start_of(1795 * 24_000)) == pytest.approx(1795 * 1000.1)
