@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 
 from connectors.local.model import Audio, Output, Pause, Text
 from connectors.local.models.qwen_tokens import Pieces
-from harness.core.audio import Float32
+from harness.core.audio import NS_PER_S, Float32
 from harness.core.clock import SystemClock
 
 POLL_S = 0.02
 """How long the answer's thread is waited for before the worker may look for an interruption."""
+
+
+SILENT_S = 120.0
+"""So long may `generate` make no step: then it hangs. The vocoder of a long answer on a slow CPU is one step."""
 
 
 class InterruptedAnswerError(Exception):
@@ -50,17 +54,24 @@ class TokenStreamer:
 
 
 def one_shot(
-    generate: Callable[[TokenStreamer], Float32], pieces: Pieces, modules: list[Any], said: list[int]
+    generate: Callable[[TokenStreamer], Float32],
+    pieces: Pieces,
+    modules: list[Any],
+    said: list[int],
+    silent_s: float = SILENT_S,
 ) -> Iterator[Output]:
     """Text and one packet of sound from `generate`, which runs in a thread of its own.
 
     modules: those whose every call is a step, so that closing this generator ends `generate` within one. said: gets
-    the token ids.
+    the token ids. Raises TimeoutError after `silent_s` without a step.
     """
     news: queue.SimpleQueue[Token | Audio | BaseException | None] = queue.SimpleQueue()
     stop = threading.Event()
+    step_ns = SystemClock.now_ns()
 
     def check(*_: Any) -> None:
+        nonlocal step_ns
+        step_ns = SystemClock.now_ns()
         if stop.is_set():
             raise InterruptedAnswerError
 
@@ -77,6 +88,7 @@ def one_shot(
             news.put(exc)
         news.put(None)
 
+    hung = False
     thread = threading.Thread(target=run, name="generate", daemon=True)
     thread.start()
     try:
@@ -84,6 +96,9 @@ def one_shot(
             try:
                 item = news.get(timeout=POLL_S)
             except queue.Empty:
+                hung = SystemClock.now_ns() - step_ns > silent_s * NS_PER_S
+                if hung:
+                    raise TimeoutError(f"generate made no step for {silent_s:g} s") from None
                 yield Pause(0)
                 continue
             if item is None:
@@ -98,4 +113,5 @@ def one_shot(
                 yield item
     finally:
         stop.set()
-        thread.join()
+        if not hung:
+            thread.join()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 from connectors.local.models.qwen_blocks import Blocks, Window
 from connectors.local.models.qwen_hearing import Hearing
+from connectors.local.models.qwen_stock import one_shot
 from connectors.local.models.qwen_tokens import (
     ASSISTANT,
     IM_END,
@@ -120,3 +123,15 @@ def test_a_turn_has_whole_frames_and_a_least_length():
     assert len(heard) == 1_760
     np.testing.assert_array_equal(heard, [0.5] * 1_601 + [0.0] * 159)
     assert len(hearing.take()) == 1_600
+
+
+def test_a_stock_answer_that_makes_no_step_is_given_up():
+    held = threading.Event()
+
+    def generate(streamer):
+        held.wait(10.0)
+        return np.zeros(0, dtype=np.float32)
+
+    with pytest.raises(TimeoutError, match="generate made no step for 0.1 s"):
+        list(one_shot(generate, None, [], [], silent_s=0.1))
+    held.set()
