@@ -101,7 +101,7 @@ class OneHugePacket(Base):
 class BabblesForEver(Base):
     def end_turn(self):
         while True:
-            yield Text("a" * 2000)
+            yield Text("a" * 20_000)
 
 
 class Prints(Base):
