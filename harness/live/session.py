@@ -62,7 +62,7 @@ class LiveSession(SessionRunner):
         self.ready = asyncio.Event()
         """Set when the peer is there and hears."""
         self._listeners = (self.turns.take, *listeners)
-        self._push_to_talk = push_to_talk or options.turn == "manual"
+        self.push_to_talk = push_to_talk or options.turn == "manual"
         self._connection: Connection | None = None
         self._microphone: OpenMicrophone | None = None
         self._ear = -1
@@ -75,6 +75,11 @@ class LiveSession(SessionRunner):
     def gone(self) -> str:
         """Why the session is over, "" while it is not."""
         return self._gone
+
+    @property
+    def over(self) -> bool:
+        """Whether the session was stopped, or is gone."""
+        return self._over or bool(self._gone)
 
     @property
     def talking(self) -> bool:
@@ -99,7 +104,7 @@ class LiveSession(SessionRunner):
         """Push-to-talk: the key was pressed or let go. In manual turns the peer is told, and silence stops; in turns
         that the peer ends, and for one that is clocked by its input, silence flows on."""
         microphone, connection = self._microphone, self._connection
-        if microphone is None or connection is None or not self._push_to_talk or self._gone:
+        if microphone is None or connection is None or not self.push_to_talk or self._gone:
             return
         manual = self._options.turn == "manual"
         if on:
@@ -147,7 +152,7 @@ class LiveSession(SessionRunner):
         try:
             self._ping(connection)
             if options.turn != "manual" or self._peer.profile.pacing == "input_clocked":
-                microphone.muted = self._push_to_talk
+                microphone.muted = self.push_to_talk
                 microphone.open()
             self.ready.set()
             while not (self._over or self._gone or self._fault):
@@ -201,7 +206,7 @@ class LiveSession(SessionRunner):
         header = super()._header()
         live: dict[str, Any] = {
             "source": msgspec.to_builtins(self.source),
-            "push_to_talk": self._push_to_talk,
+            "push_to_talk": self.push_to_talk,
             "shown_figures": PROVISIONAL,
         }
         return msgspec.structs.replace(header, config={**header.config, "live": live})

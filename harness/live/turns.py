@@ -25,10 +25,17 @@ RECENT = 500
 
 
 class TurnFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one turn, in ms; None: not yet, or never. barge_in_stop: of the answer that this turn cut."""
+    """What is known of one turn, in ms; None: not yet, or never. barge_in_stop: of the answer that this turn cut.
+
+    start_ns, end_ns: of the user's speech. sent_ns: when its last chunk left, or it was committed; TTFT and first
+    packet count from there.
+    """
 
     number: int
     speaking: bool
+    start_ns: int
+    end_ns: int | None = None
+    sent_ns: int | None = None
     ttft_ms: float | None = None
     first_packet_ms: float | None = None
     first_audible_ms: float | None = None
@@ -163,6 +170,9 @@ class LiveTurns:
         return TurnFigures(
             number=turn.number,
             speaking=turn.end_ns is None,
+            start_ns=turn.start_ns,
+            end_ns=turn.end_ns,
+            sent_ns=sent_ns,
             ttft_ms=_ms(sent_ns, text_ns),
             first_packet_ms=_ms(sent_ns, None if answer is None else answer.packet_ns),
             first_audible_ms=_ms(turn.end_ns, None if answer is None else answer.audible_ns),

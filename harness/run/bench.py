@@ -64,7 +64,7 @@ def run_bench(request: BenchRequest, name: str, queries: Sequence[Query], pack: 
     clock = SystemClock()
     peers = distinct([make_peer(text, request.options, clock) for text in request.peers])
     _check(peers, request)
-    directories = _directories(peers, name, request)
+    directories = run_directories(peers, name, request.out)
     runs = [
         PeerRun(
             peer=peer,
@@ -150,14 +150,15 @@ def _check(peers: Sequence[Peer], request: BenchRequest) -> None:
         raise ConfigError("--resume needs --out DIR: the run directory to go on with")
 
 
-def _directories(peers: Sequence[Peer], name: str, request: BenchRequest) -> list[RunDirectory]:
-    """One peer: the run directory itself. Several: one below it for each, named after the peer."""
-    if request.out is None:
+def run_directories(peers: Sequence[Peer], name: str, out: Path | None) -> list[RunDirectory]:
+    """One peer: the run directory itself. Several: one below it for each, named after the peer.
+
+    out: as asked for; None: a new one below `RESULTS`. Raises ConfigError for a file.
+    """
+    if out is None:
         date = datetime.fromtimestamp(wall_anchor(SystemClock()).wall_ns / 1e9, UTC).strftime("%Y%m%d-%H%M%S")
         who = slug("-vs-".join(peer.label for peer in peers))
         out = _unused(RESULTS / f"{date}_{who}_{slug(name)}")
-    else:
-        out = request.out
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out}: is a file; name a directory")
     if len(peers) == 1:

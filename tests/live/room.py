@@ -90,13 +90,14 @@ def hold(
             machine={},
             scheduling={},
         )
+        spoken_into = source or Source(rate_hz=RATE, anchor="test")
         session = LiveSession(
             rig,
             peer,  # type: ignore[arg-type]
             options or SessionOptions(),
             sessions,  # type: ignore[arg-type]
-            source=source or Source(rate_hz=RATE, anchor="test"),
-            speaker=Speaker(RATE),
+            source=spoken_into,
+            speaker=Speaker(spoken_into.rate_hz),
             push_to_talk=push_to_talk,
         )
 
