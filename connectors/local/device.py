@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any, NamedTuple
 
@@ -41,6 +42,11 @@ def place(device: str = "auto", dtype: str = "auto") -> Place:
     wanted = ("float32" if kind == "cpu" else "bfloat16") if dtype == "auto" else dtype
     found = torch.device(kind, int(index or 0)) if kind == "cuda" else torch.device(kind)
     return Place(found, getattr(torch, wanted), torch.cuda.get_device_name(found) if kind == "cuda" else kind)
+
+
+def cpu_threads(asked: int = 0) -> int:
+    """Threads of an engine on the CPU: as `asked`, or (0) all cores but one, which is the harness's."""
+    return asked or max(1, (os.cpu_count() or 2) - 1)
 
 
 def synchronize(device: Any) -> None:

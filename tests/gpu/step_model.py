@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 
-from connectors.local.device import place
+from connectors.local.device import cpu_threads, place
 from connectors.local.facts import model_facts
 from connectors.local.model import Audio, Declaration, LocalModel, Output, Text
 from connectors.local.random_weights import build
@@ -43,7 +42,7 @@ class StepModel(LocalModel):
         self._torch = torch
         self._at = place(self._device, self._dtype)
         if self._at.device.type == "cpu":
-            torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
+            torch.set_num_threads(cpu_threads())
         width, depth = WIDTH_DEPTH[self._size]
 
         def stack() -> Any:

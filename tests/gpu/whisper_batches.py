@@ -6,14 +6,13 @@ Greedy steps with a cache over whole 30 s windows; a real answer ends sooner or 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from typing import Any
 
 import numpy as np
 
-from connectors.local.device import place, synchronize
+from connectors.local.device import cpu_threads, place, synchronize
 from connectors.local.facts import model_facts
 from connectors.local.models.qwen_steps import cache_argument
 from connectors.local.random_weights import build
@@ -34,7 +33,7 @@ def measure(*, size: str, device: str, batch: int, tokens: int, rounds: int) -> 
 
     at = place(device)
     if at.device.type == "cpu":
-        torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
+        torch.set_num_threads(cpu_threads())
     dtype = str(at.dtype).removeprefix("torch.")
     config = _config(transformers, SHAPES[size])
     kind = transformers.WhisperForConditionalGeneration

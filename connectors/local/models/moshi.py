@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from connectors.local.device import Place, place
+from connectors.local.device import Place, cpu_threads, place
 from connectors.local.facts import model_facts
 from connectors.local.model import Audio, Declaration, LocalModel, Output, Session, Text
 from connectors.local.models import moshi_weights
@@ -119,7 +119,7 @@ class Moshi(LocalModel):
             self._compile = cuda and _can_compile()
         self._choose_modes()
         if not cuda:
-            torch.set_num_threads(self._threads or max(1, (os.cpu_count() or 2) - 1))
+            torch.set_num_threads(cpu_threads(self._threads))
         torch.manual_seed(self._seed)
         if self._weights == RANDOM:
             self._parts = moshi_weights.random(self._size, self._at, self._seed)

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from connectors.local.device import place
+from connectors.local.device import cpu_threads, place
 from connectors.local.facts import model_facts
 from connectors.local.model import Declaration, LocalModel, Output, Session
 from connectors.local.models.qwen_hearing import FRAME, RATE_HZ, Hearing
@@ -186,7 +185,7 @@ class QwenOmni(LocalModel):
     def _use_threads(self) -> None:
         """Torch's threads on the CPU, which each thread of Python has to say for itself."""
         if self._at.device.type == "cpu":
-            self._torch.set_num_threads(self._threads or max(1, (os.cpu_count() or 2) - 1))
+            self._torch.set_num_threads(cpu_threads(self._threads))
 
     def _quieten(self) -> None:
         """Random decoders clip all they say: scale the last layer, so that sound has the level of speech."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
 import numpy as np
 
+from connectors.local.device import cpu_threads
 from connectors.local.model import Declaration, LocalModel, Output, Session
 from connectors.local.models.cascade.answer import Answer
 from connectors.local.models.cascade.clauses import is_chinese
@@ -70,7 +70,7 @@ class Cascade(LocalModel):
         if min(silence_ms, history, threads) < 0 or max_tokens < 1 or temperature < 0:
             raise ConfigError("silence_ms, history, threads and temperature cannot be negative, max_tokens is above 0")
         known = settings_of(preset)
-        threads = threads or max(1, (os.cpu_count() or 2) - 1)
+        threads = cpu_threads(threads)
         spec = parse_spec(
             f"asr:{asr or known['asr']}",
             language=None if language == "auto" else language,
