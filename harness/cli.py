@@ -18,6 +18,7 @@ from harness import (
     cli_definitions,
     cli_duplex,
     cli_gate,
+    cli_live,
     cli_peers,
     cli_recordings,
     cli_replay,
@@ -30,6 +31,7 @@ from harness.cli_options import INTERRUPTED, PEER_FAILED, PREREQUISITE, USAGE
 GROUPS = (
     cli_bench,
     cli_duplex,
+    cli_live,
     cli_replay,
     cli_report,
     cli_score,

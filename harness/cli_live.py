@@ -159,7 +159,7 @@ def _screen(*, as_json: bool) -> Screen:
 
     if as_json:
         return PlainScreen(lambda line: None)
-    return DrawnScreen() if sys.stdout.isatty() else PlainScreen(say)
+    return DrawnScreen(say) if sys.stdout.isatty() else PlainScreen(say)
 
 
 def _list_devices(*, as_json: bool) -> None:

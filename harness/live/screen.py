@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
@@ -13,6 +14,7 @@ from typing import Protocol, Self
 from harness.live.view import Snapshot
 from harness.run.channel import pack
 
+MOST_COMPLAINTS = 20
 END_S = 2.0
 """How long the last picture may take."""
 
@@ -32,14 +34,17 @@ class Screen(Protocol):
 
 
 class DrawnScreen:
-    """A terminal, drawn by a process of its own."""
+    """A terminal, drawn by a process of its own. say: takes what libraries complained of meanwhile, when it is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
         self._fd = -1
         self._process: asyncio.subprocess.Process | None = None
         self._rest = b""
+        self._complaints: Complaints | None = None
 
     async def __aenter__(self) -> Self:
+        self._complaints = Complaints()
         read_fd, self._fd = os.pipe()
         os.set_blocking(self._fd, False)
         try:
@@ -56,14 +61,16 @@ class DrawnScreen:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-        if self._process is None:
-            return
-        try:
-            async with asyncio.timeout(END_S):
+        if self._process is not None:
+            try:
+                async with asyncio.timeout(END_S):
+                    await self._process.wait()
+            except TimeoutError:
+                self._process.kill()
                 await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        if self._complaints is not None:
+            for line in self._complaints.end():
+                self._say(line)
 
     def show(self, shot: Snapshot) -> None:
         """A snapshot that finds the one before it still on its way is left out."""
@@ -79,6 +86,26 @@ class DrawnScreen:
             self._fd = -1
             return
         self._rest = data[written:]
+
+
+class Complaints:
+    """Keeps standard error off the picture: sound libraries write there whenever they like."""
+
+    def __init__(self) -> None:
+        sys.stderr.flush()
+        self._before = os.dup(2)
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
+        os.dup2(self._kept.fileno(), 2)
+
+    def end(self) -> list[str]:
+        """Give standard error back; the last different lines that were written."""
+        sys.stderr.flush()
+        os.dup2(self._before, 2)
+        os.close(self._before)
+        self._kept.seek(0)
+        lines = self._kept.read().decode("utf-8", "replace").splitlines()
+        self._kept.close()
+        return list(dict.fromkeys(line for line in lines if line.strip()))[-MOST_COMPLAINTS:]
 
 
 class PlainScreen:

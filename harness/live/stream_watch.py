@@ -5,6 +5,8 @@ from __future__ import annotations
 from harness.core.audio import NS_PER_S
 from harness.core.pace import RATES_HZ
 
+SETTLING = 50
+"""Blocks at the start in which a gap is no news: devices fill their buffers."""
 SILENT_NS = NS_PER_S
 """A stream without a block for so long is dead: some die without a word."""
 JUDGED_NS = 5 * NS_PER_S
@@ -35,7 +37,7 @@ class StreamWatch:
             self.overflows += 1
             if self.overflows == 1:
                 said.append("captured sound was lost (overflow): this machine is too slow or too busy for the device")
-        if underflow:
+        if underflow and self.blocks > SETTLING:
             self.underflows += 1
             if self.underflows == 1:
                 said.append("what was heard had a gap (underflow): this machine is too slow or too busy for the device")

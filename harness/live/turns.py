@@ -105,8 +105,8 @@ class LiveTurns:
     def rows(self, last: int = KEPT) -> list[TurnFigures]:
         """The last turns, in order."""
         turns = list(self._turns)[-last:]
-        following = [turn.start_ns for turn in turns[1:]]
-        return [self._figures(turn, until) for turn, until in zip(turns, [*following, None], strict=True)]
+        following = [*(turn.start_ns for turn in turns[1:]), None]
+        return [self._figures(turn, until) for turn, until in zip(turns, following, strict=False)]
 
     def _started(self, t_ns: int, *, moved: bool) -> None:
         current = self._turns[-1] if self._turns else None

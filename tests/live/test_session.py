@@ -145,6 +145,7 @@ def test_muted_silence_flows() -> None:
     async def speak(live, rig) -> None:
         live.mute(True)
         await play_in(live, rig, tone)
+        assert live.turns.rows() == []
 
     made = []
 

@@ -4,9 +4,15 @@
 set -u
 command -v chromium >/dev/null 2>&1 || missing="chromium"
 fc-list 2>/dev/null | grep -q 'Noto.*CJK' || missing="${missing:-} fonts-noto-cjk"
+# A virtual sound card and a terminal for the live session's test.
+for pair in pulseaudio:pulseaudio paplay:pulseaudio-utils tmux:tmux; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || missing="${missing:-} ${pair##*:}"
+done
+{ ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null; } | grep -q libportaudio || missing="${missing:-} libportaudio2"
+ls /usr/lib/*/alsa-lib/libasound_module_pcm_pulse.so >/dev/null 2>&1 || missing="${missing:-} libasound2-plugins"
 [ -n "${missing:-}" ] || exit 0
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "not installed: ${missing}; the browser tests will be skipped" >&2
+    echo "not installed: ${missing}; the browser tests and the sound card's will be skipped" >&2
     exit 0
 fi
 as_root=""
