@@ -289,7 +289,7 @@ def test_a_multipart_body_that_is_none_is_refused_in_words(kind: str, body: byte
 
 
 def test_a_call_that_is_never_connected_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connectors.agent.rtc_call.CONNECT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("connectors.transports.answered_call.CONNECT_TIMEOUT_S", 0.3)
 
     async def main() -> None:
         async with serve(Knobs(), keep_truth=True) as agent, aiohttp.ClientSession() as http:
