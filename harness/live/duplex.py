@@ -39,6 +39,7 @@ class Duplex:
 
     async def run(self) -> None:
         """Until the session is over, or the device. Raises PrerequisiteError for a device that does not start."""
+        self._session.endings.append(self._tell_ending)
         self._device.start(self._session.speaker.take, self._deliver, self._ended)
         try:
             while not (self._stopped or self._session.over or self.failure):
@@ -47,8 +48,10 @@ class Duplex:
         finally:
             self._stopped = True
             self._device.stop()
-            for line in self._watch.ending():
-                self._session.note("sound_device", line)
+
+    def _tell_ending(self) -> None:
+        for line in self._watch.ending():
+            self._session.note("sound_device", line)
 
     def _deliver(self, block: Block) -> None:
         """In the device's thread."""

@@ -44,7 +44,6 @@ class DrawnScreen:
         self._complaints: Complaints | None = None
 
     async def __aenter__(self) -> Self:
-        self._complaints = Complaints()
         read_fd, self._fd = os.pipe()
         os.set_blocking(self._fd, False)
         try:
@@ -53,6 +52,7 @@ class DrawnScreen:
             )
         finally:
             os.close(read_fd)
+        self._complaints = Complaints()
         return self
 
     async def __aexit__(

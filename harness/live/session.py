@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,8 @@ class LiveSession(SessionRunner):
         self.turns = LiveTurns(peer.profile, options.turn)
         self.ready = asyncio.Event()
         """Set when the peer is there and hears."""
+        self.endings: list[Callable[[], None]] = []
+        """Called when the session is over and its recording still open: the last chance for a `note`."""
         self._listeners = (self.turns.take, *listeners)
         self.push_to_talk = push_to_talk or options.turn == "manual"
         self._connection: Connection | None = None
@@ -160,8 +162,12 @@ class LiveSession(SessionRunner):
                 await self._changed.wait()
             if self._fault is not None:
                 raise self._fault
+            if not self._gone:
+                microphone.close()
         finally:
             microphone.end()
+            for ending in self.endings:
+                ending()
             self._rig.ears.close(self._ear)
             self._ping_deadline.cancel()
             await connection.close()
