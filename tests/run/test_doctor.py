@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections import namedtuple
 from importlib import metadata
 
@@ -100,18 +99,15 @@ def test_no_sentinel_is_a_finding_not_an_error(monkeypatch):
     assert (noise.state, noise.detail) == ("warn", "not measured: the host-noise sentinel did not start")
 
 
-def test_a_whole_examination_is_quick_and_imports_nothing_heavy():
+def test_a_whole_examination_imports_nothing_heavy():
     program = (
-        "import sys, time; from harness.run.doctor import examine\n"
-        "t = time.monotonic(); found = examine(); print(time.monotonic() - t)\n"
+        "import sys; from harness.run.doctor import examine\n"
+        "found = examine()\n"
         "heavy = {'torch', 'transformers', 'faster_whisper', 'onnxruntime', 'aiortc', 'ray', 'uvloop'}\n"
         "print(sorted(heavy & set(sys.modules))); print(sorted({each.area for each in found}))"
     )
-    begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    took, heavy, areas = done.stdout.splitlines()
-    assert float(took) < 3.0
-    assert time.monotonic() - begin < 6.0
+    heavy, areas = done.stdout.splitlines()
     assert heavy == "[]"
     for area in ("python", "clock", "host", "keys", "connectors", "scorers", "disk", "models"):
         assert area in areas
