@@ -14,8 +14,9 @@ from harness.core.audio import NS_PER_MS, Int16, ns_to_samples
 from harness.core.errors import PrerequisiteError
 
 Way = Literal["headphones", "guard", "cancel"]
-TAIL_NS = 400 * NS_PER_MS
-"""How long the guard stays shut after the agent's last sound: the device's latencies and the room."""
+TAIL_NS, PUSHED_TAIL_NS = 400 * NS_PER_MS, 100 * NS_PER_MS
+"""How long the guard stays shut after the agent's last sound, beside the device's latencies: the room. With
+push-to-talk the agent falls silent at the key, and what is said after it must not be lost."""
 AUDIBLE = 33
 """Samples above this (-60 dBFS) are sound."""
 
@@ -38,8 +39,8 @@ class Headphones:
 class Guard:
     """Half duplex: silence while the agent is heard, and shortly after."""
 
-    def __init__(self, rate_hz: int, latency_ms: float = 0.0) -> None:
-        self._tail = ns_to_samples(TAIL_NS + round(latency_ms * NS_PER_MS), rate_hz)
+    def __init__(self, rate_hz: int, latency_ms: float = 0.0, tail_ns: int = TAIL_NS) -> None:
+        self._tail = ns_to_samples(tail_ns + round(latency_ms * NS_PER_MS), rate_hz)
         self._shut = 0
 
     @property
@@ -75,16 +76,18 @@ class Canceller:
         return np.concatenate(cleaned) if cleaned else samples
 
 
-def echo_of(way: Way, rate_hz: int, latency_ms: float) -> Echo:
+def echo_of(way: Way, rate_hz: int, latency_ms: float, *, push_to_talk: bool = False) -> Echo:
     """latency_ms: of the device, out and in together."""
     if way == "cancel":
         return Canceller(rate_hz, latency_ms)
-    return Guard(rate_hz, latency_ms) if way == "guard" else Headphones()
+    if way == "headphones":
+        return Headphones()
+    return Guard(rate_hz, latency_ms, PUSHED_TAIL_NS if push_to_talk else TAIL_NS)
 
 
 TOLD: dict[Way, str] = {
     "headphones": "",
-    "guard": "the microphone was shut while the agent was heard (half duplex): there are no barge-ins in this session",
+    "guard": "the microphone was shut while the agent was heard (half duplex): nobody could interrupt it by speaking",
     "cancel": "echo cancellation was on, which suppresses the user while both speak: barge-in figures mean little",
 }
 """What a reader of the recording must know."""

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from harness.core.audio import Int16, int16_to_pcm16, pcm16_to_int16, samples_to_ns
-from harness.core.commands import Commit, Configure, CreateResponse
+from harness.core.commands import Cancel, Commit, Configure, CreateResponse
 from harness.core.connector import Connection, Peer, Sink
 from harness.core.events import AudioReceived, Event, Interrupted, ResponseDone, ResponseStarted
 from harness.core.session.header import Header
@@ -71,6 +71,7 @@ class LiveSession(SessionRunner):
         self._heard = VoiceHeard() if peer.profile.truncate else None
         self._closed: deque[str] = deque(maxlen=REMEMBERED)
         self._pushes = 0
+        self._answering = ""
         self._over = False
 
     @property
@@ -110,6 +111,7 @@ class LiveSession(SessionRunner):
             return
         manual = self._options.turn == "manual"
         if on:
+            self._silence(connection)
             microphone.muted = False
             microphone.open()
         elif manual and microphone.is_open and not microphone.muted:
@@ -123,6 +125,18 @@ class LiveSession(SessionRunner):
             self._pushes += 1
         else:
             microphone.muted = True
+
+    def _silence(self, connection: Connection) -> None:
+        """The key makes the agent fall silent, as a push-to-talk client would: what is queued is not heard."""
+        if not self.speaker.flush():
+            return
+        now_ns = self._rig.clock.now_ns()
+        self._note("cut_by_key", "the key was pressed while the agent was heard: its playout was cut there by us")
+        if self._answering and self._peer.profile.cancel:
+            cancel = connection.prepare(Cancel(response=self._answering))
+            self._send(connection, "cancel", cancel, detail={"response": self._answering})
+            self._closed.append(self._answering)
+        self._truncate(now_ns)
 
     def note(self, code: str, message: str) -> None:
         """Something that a reader of the recording must know."""
@@ -193,11 +207,13 @@ class LiveSession(SessionRunner):
             self._rig.pacer.defer(partial(self._truncate, event.t_ns))
         if isinstance(event, AudioReceived) and event.samples > 0:
             if event.response not in self._closed:
+                self._answering = event.response
                 self.speaker.put(pcm16_to_int16(event.pcm), event.rate_hz)
                 if self._heard is not None:
                     self._heard.take(event)
         elif isinstance(event, ResponseDone | Interrupted) and event.response:
             self._closed.append(event.response)
+            self._answering = ""
             self.speaker.finish()
 
     def _truncate(self, t_ns: int) -> None:

@@ -107,7 +107,8 @@ class Terminal:
 
     async def _converse(self, rig: Rig, session: LiveSession, peer: str, keys: bool) -> tuple[SessionResult, str]:
         facts = self._device.facts
-        echo = echo_of(self._echo, facts.rate_hz, facts.input_latency_ms + facts.output_latency_ms)
+        latency_ms = facts.input_latency_ms + facts.output_latency_ms
+        echo = echo_of(self._echo, facts.rate_hz, latency_ms, push_to_talk=session.push_to_talk)
         duplex = Duplex(self._device, session, echo, rig.pacer, self._notices.append)
         picture = partial(self._picture, session, duplex, peer, _keys(session, keys))
         try:

@@ -87,7 +87,8 @@ class LiveTurns:
         elif isinstance(event, TextReceived) and event.text.strip():
             self._texts.append(event.t_ns)
         elif isinstance(event, CommandSent) and event.command == "commit" and self._turns:
-            self._turns[-1].committed_ns = event.t_ns
+            turn = self._turns[-1]
+            turn.committed_ns = turn.committed_ns or event.t_ns  # a second one: nothing was said since
 
     def told(self, message: FromEar) -> None:
         """The process that hears found where the user's speech begins or ends."""

@@ -13,6 +13,7 @@ from harness.core.events import (
     CommandSent,
     ConnectionClosed,
     MediaAnchor,
+    Note,
     ResponseDone,
     ResponseStarted,
     StreamStarted,
@@ -20,6 +21,7 @@ from harness.core.events import (
     TextReceived,
     UserSpeechStarted,
 )
+from harness.core.profile import Profile
 from harness.live.source import Source
 from harness.run.runner import SessionOptions
 from scenarios.pack import load_pack
@@ -137,6 +139,39 @@ def test_push_to_talk_sends_only_what_is_said_while_the_key_is_down_and_commits(
     rows = session.turns.rows()
     assert rows[0].ttft_ms == 0
     assert rows[0].first_audible_ms > 100
+
+
+def test_the_key_cuts_an_answer_that_is_under_way_and_tells_the_peer() -> None:
+    class Long(FakeConnection):
+        def answer(self, sink) -> None:
+            tone = ToneQuery(ms=9000, lead_ms=0).samples
+            sink(ResponseStarted(t_ns=self.clock.now_ns(), response="r"))
+            pcm = int16_to_pcm16(tone)
+            sink(
+                AudioReceived(
+                    t_ns=self.clock.now_ns(), samples=len(tone), rate_hz=RATE, response="r", item="i", pcm=pcm
+                )
+            )
+
+    made = []
+
+    async def speak(live, rig) -> None:
+        await play_in(live, rig, np.zeros(RATE // 2, np.int16))
+        made[0].answer(live._sink)
+        await play_in(live, rig, np.zeros(RATE, np.int16))
+        live.talk(True)
+        assert live.speaker.queued == 0
+        await play_in(live, rig, np.zeros(RATE // 2, np.int16))
+
+    def connect(clock, sink):
+        made.append(Long(clock))
+        return made[0]
+
+    profile = Profile(cancel=True, truncate=True)
+    _, _, shelf = hold(connect, speak, options=SessionOptions(turn="manual"), profile=profile)
+    sent = {event.command: event.detail for event in shelf.of(CommandSent)}
+    assert sent == {"cancel": {"response": "r"}, "truncate": {"item": "i", "audio_end_ms": 1000}}
+    assert "cut_by_key" in {note.code for note in shelf.of(Note)}
 
 
 def test_muted_silence_flows() -> None:
