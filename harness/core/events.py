@@ -162,6 +162,11 @@ class CommandSent(Event, frozen=True, kw_only=True, tag="command_sent"):
     detail: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+class PlaybackCut(Event, frozen=True, kw_only=True, tag="playback_cut"):
+    """A person's own client emptied its playout queue (push-to-talk: the key was pressed while the agent was heard).
+    Stands in `flush_on` of the profile in the session's header."""
+
+
 # --- the peer's side --------------------------------------------------------------------------------------------
 
 
@@ -373,6 +378,7 @@ AnyEvent = (
     | ScenarioEvent
     | AudioSent
     | CommandSent
+    | PlaybackCut
     | SessionReady
     | UserSpeechStarted
     | UserSpeechStopped

@@ -18,7 +18,7 @@ import msgspec
 from harness.core.audio import Int16, int16_to_pcm16, pcm16_to_int16, samples_to_ns
 from harness.core.commands import Cancel, Commit, Configure, CreateResponse
 from harness.core.connector import Connection, Peer, Sink
-from harness.core.events import AudioReceived, Event, Interrupted, ResponseDone, ResponseStarted
+from harness.core.events import AudioReceived, Event, Interrupted, PlaybackCut, ResponseDone, ResponseStarted
 from harness.core.session.header import Header
 from harness.live.open_microphone import OpenMicrophone
 from harness.live.source import Source
@@ -58,7 +58,9 @@ class LiveSession(SessionRunner):
         super().__init__(rig, peer, options, SessionPlan(id=name, queries=()), sessions)
         self.source = source
         self.speaker = speaker
-        self.turns = LiveTurns(peer.profile, options.turn)
+        flush_on = (*peer.profile.flush_on, "playback_cut")
+        self._profile = msgspec.structs.replace(peer.profile, flush_on=flush_on)
+        self.turns = LiveTurns(self._profile, options.turn)
         self.ready = asyncio.Event()
         """Set when the peer is there and hears."""
         self.endings: list[Callable[[], None]] = []
@@ -131,7 +133,7 @@ class LiveSession(SessionRunner):
         if not self.speaker.flush():
             return
         now_ns = self._rig.clock.now_ns()
-        self._note("cut_by_key", "the key was pressed while the agent was heard: its playout was cut there by us")
+        self._sink(PlaybackCut(t_ns=now_ns))
         if self._answering and self._peer.profile.cancel:
             cancel = connection.prepare(Cancel(response=self._answering))
             self._send(connection, "cancel", cancel, detail={"response": self._answering})
@@ -231,7 +233,7 @@ class LiveSession(SessionRunner):
             "push_to_talk": self.push_to_talk,
             "shown_figures": PROVISIONAL,
         }
-        return msgspec.structs.replace(header, config={**header.config, "live": live})
+        return msgspec.structs.replace(header, profile=self._profile, config={**header.config, "live": live})
 
     def _not_run(self, reason: str, rest: SessionPlan | None) -> None:
         """No turn was planned."""

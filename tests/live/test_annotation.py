@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.core.events import TurnEnded, TurnStarted, UserTranscript
+from harness.core.audio import int16_to_pcm16
+from harness.core.events import AudioReceived, ResponseDone, TurnEnded, TurnStarted, UserTranscript
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import load_session
 from harness.live.annotation import Annotator, put_turns
@@ -16,6 +17,7 @@ from scenarios.annotator import annotate, annotator_name
 from scoring.timing.scorer import TimingScorer
 from tests.live.room import RATE, hold, play_in
 from tests.live.test_session import Replier, said
+from tests.run.fakes import ToneQuery
 
 pytestmark = pytest.mark.unit
 OURS = Annotator(annotator_name(), annotate)
@@ -101,6 +103,36 @@ def test_push_to_talk_makes_turns_of_its_own(tmp_path: Path) -> None:
     rows = TimingScorer().score(RunDirectory(tmp_path)).rows
     assert [row["status"] for row in rows] == ["ok", "ok"]
     assert [row["ttft_ms"] for row in rows] == [0, 0]
+
+
+def test_an_answer_that_the_key_cut_is_not_heard_when_the_next_turn_begins(tmp_path: Path) -> None:
+    _, samples = said("en-03", 0)
+
+    class Long(Replier):
+        def answer(self) -> None:
+            self.answers += 1
+            now_ns, tone = self.clock.now_ns(), ToneQuery(ms=9000, lead_ms=0).samples
+            name, pcm = f"r{self.answers}", int16_to_pcm16(tone)
+            self.sink(AudioReceived(t_ns=now_ns, samples=len(tone), rate_hz=RATE, response=name, pcm=pcm))
+            self.sink(ResponseDone(t_ns=now_ns, response=name))
+
+    async def speak(live, rig) -> None:
+        for _ in range(2):
+            live.talk(True)
+            await play_in(live, rig, samples)
+            live.talk(False)
+            await play_in(live, rig, np.zeros(RATE, np.int16))
+
+    hold(
+        lambda clock, sink: Long(clock, sink, []),
+        speak,
+        sessions=tmp_path / "sessions",
+        options=SessionOptions(turn="manual"),
+    )
+    assert put_turns(tmp_path / "sessions" / "00000-live", OURS) == 2
+    _, second = TimingScorer().score(RunDirectory(tmp_path)).rows
+    assert second["barge_in_stop_ms"] is None
+    assert second["reasons"]["barge_in_stop_ms"] == "no answer was being heard when this turn began"
 
 
 def test_without_speech_there_is_no_turn(tmp_path: Path) -> None:

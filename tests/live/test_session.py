@@ -13,7 +13,7 @@ from harness.core.events import (
     CommandSent,
     ConnectionClosed,
     MediaAnchor,
-    Note,
+    PlaybackCut,
     ResponseDone,
     ResponseStarted,
     StreamStarted,
@@ -171,7 +171,7 @@ def test_the_key_cuts_an_answer_that_is_under_way_and_tells_the_peer() -> None:
     _, _, shelf = hold(connect, speak, options=SessionOptions(turn="manual"), profile=profile)
     sent = {event.command: event.detail for event in shelf.of(CommandSent)}
     assert sent == {"cancel": {"response": "r"}, "truncate": {"item": "i", "audio_end_ms": 1000}}
-    assert "cut_by_key" in {note.code for note in shelf.of(Note)}
+    assert [event.t_ns for event in shelf.of(PlaybackCut)] == [1500 * MS]
 
 
 def test_muted_silence_flows() -> None:
