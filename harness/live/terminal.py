@@ -60,36 +60,44 @@ class Terminal:
         self._begin_ns = clock.now_ns()
         self.directory: RunDirectory | None = None
         """Where the session is recorded, once it has begun."""
+        self._held: asyncio.Task[SessionResult] | None = None
 
     def run(self) -> LiveResult:
         """Hold the session until it is ended. Raises HarnessError: ConnectorError where the peer never heard anything,
-        with the recording kept."""
+        with the recording kept; KeyboardInterrupt where it was ended before the peer was there."""
         peer = live_peer(self._request, self._clock)
         try:
             directory = self.directory = live_directory(self._request, peer, msgspec.to_builtins(self._device.facts))
             result, failure = run_async(lambda: self._hold(peer, directory))
         finally:
             self._device.stop()
+        if result is None:
+            raise KeyboardInterrupt
         if result.error is not None:
             raise result.error
         return LiveResult(directory=directory, failure=failure, reason=result.reason)
 
-    async def _hold(self, peer: Peer, directory: RunDirectory) -> tuple[SessionResult, str]:
+    async def _hold(self, peer: Peer, directory: RunDirectory) -> tuple[SessionResult | None, str]:
         async with AsyncExitStack() as stack:
             rig = await stack.enter_async_context(Rig(self._clock, asked=self._request.priority))
             await stack.enter_async_context(peer)
             await stack.enter_async_context(self._screen)
             session = self._session(rig, peer, directory)
-            keys = Keyboard(
-                {"m": partial(_toggle_mute, session), " ": partial(_toggle_talk, session), "q": session.stop}
-            )
+            stop = partial(self._stop, session)
+            keys = Keyboard({"m": partial(_toggle_mute, session), " ": partial(_toggle_talk, session), "q": stop})
             stack.enter_context(keys)
-            stack.enter_context(ending(session.stop))
+            stack.enter_context(ending(stop))
             gc.collect()
             gc.freeze()
             stack.callback(gc.unfreeze)
             rig.watch.start()
             return await self._converse(rig, session, peer.label, keys.works)
+
+    def _stop(self, session: LiveSession) -> None:
+        """End the session; one whose peer is not there yet leaves nothing."""
+        session.stop()
+        if not session.ready.is_set() and self._held is not None:
+            self._held.cancel()
 
     def _session(self, rig: Rig, peer: Peer, directory: RunDirectory) -> LiveSession:
         facts = self._device.facts
@@ -105,7 +113,9 @@ class Terminal:
             name=SESSION,
         )
 
-    async def _converse(self, rig: Rig, session: LiveSession, peer: str, keys: bool) -> tuple[SessionResult, str]:
+    async def _converse(
+        self, rig: Rig, session: LiveSession, peer: str, keys: bool
+    ) -> tuple[SessionResult | None, str]:
         facts = self._device.facts
         latency_ms = facts.input_latency_ms + facts.output_latency_ms
         echo = echo_of(self._echo, facts.rate_hz, latency_ms, push_to_talk=session.push_to_talk)
@@ -113,13 +123,13 @@ class Terminal:
         picture = partial(self._picture, session, duplex, peer, _keys(session, keys))
         try:
             async with asyncio.TaskGroup() as group:
-                held = group.create_task(_until_over(session))
+                held = self._held = group.create_task(_until_over(session))
                 group.create_task(self._attend(session, duplex))
                 group.create_task(self._paint(rig, session, picture))
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         self._screen.show(picture())
-        return held.result(), duplex.failure
+        return None if held.cancelled() else held.result(), duplex.failure
 
     async def _attend(self, session: LiveSession, duplex: Duplex) -> None:
         await duplex.run()
