@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.live.echo import Way
     from harness.live.run import LiveRequest
     from harness.live.screen import Screen
+    from harness.live.web.server import Page
 
 SESSION = ("turn", "chunk_ms", "timeout_s", "instructions", "voice", "model", "audio_format")
 """Options that say how the session is held."""
@@ -32,6 +33,13 @@ SESSION = ("turn", "chunk_ms", "timeout_s", "instructions", "voice", "model", "a
 
 @click.command("live")
 @click.option("--peer", metavar="NAME|URL", help="Who is spoken with, as for bench. Default: the embedded agent.")
+@click.option("--web", is_flag=True, help="Speak through a browser: a page on this machine, with its own microphone.")
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    help="Where the page is served, say 0.0.0.0 for a phone: then over TLS. [default: 127.0.0.1]",
+)
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port of the page. [default: a free one]")
 @click.option("--list-devices", is_flag=True, help="List the sound devices, and end.")
 @click.option("--input", "capture", metavar="N|NAME", help="The microphone: a number, or a part of its name.")
 @click.option("--output", "playback", metavar="N|NAME", help="The loudspeaker or the headphones.")
@@ -68,11 +76,16 @@ SESSION = ("turn", "chunk_ms", "timeout_s", "instructions", "voice", "model", "a
 def live_command(**options: Any) -> None:
     """Speak with a peer through microphone and loudspeaker, and see its latency as you feel it.
 
-    Without --headphones or --aec the microphone is shut while the agent is heard. The session is recorded, its turns
-    are found and marked afterwards, and it is scored and reported like any other run.
+    With --web the microphone is a browser's, with its echo cancellation. Otherwise, without --headphones or --aec, the
+    microphone is shut while the agent is heard. Sessions are recorded, their turns are found and marked afterwards, and
+    they are scored and reported like any other run.
     """
     if options["list_devices"]:
         _list_devices(as_json=options["as_json"])
+        return
+    _check_page_options(options)
+    if options["web"]:
+        _hold_page(options)
         return
     if options["headphones"] and options["aec"]:
         raise click.UsageError("--aec: with --headphones there is no echo to cancel; leave one of them away")
@@ -98,6 +111,44 @@ def live_command(**options: Any) -> None:
     if result.failure:
         say("the sound device failed; what was recorded until then is kept")
         sys.exit(1)
+
+
+def _check_page_options(options: dict[str, Any]) -> None:
+    """What is for the page alone, or for a sound card alone. Raises UsageError."""
+    if not options["web"]:
+        given = [name for name in ("host", "port") if options[name] is not None]
+        if given:
+            raise click.UsageError(f"--{given[0]}: is where the page of --web is served; add --web")
+        return
+    cards = {"capture": "input", "playback": "output", "rate_hz": "rate", "headphones": "headphones", "aec": "aec"}
+    given = [option for name, option in cards.items() if options[name]]
+    if given:
+        raise click.UsageError(f"--{given[0]}: the page asks its browser for that; leave it away with --web")
+
+
+def _hold_page(options: dict[str, Any]) -> None:
+    """Sessions in the browser, until Ctrl-C."""
+    from connectors.transports.browser_call import BrowserCall
+    from harness.core.clock import SystemClock
+    from harness.live.web.run import PageOptions, hold_page
+
+    page = PageOptions(host=options["host"] or "127.0.0.1", port=options["port"] or 0)
+    result = hold_page(_request(options), page, BrowserCall, SystemClock(), _tell_page)
+    for why in result.reasons:
+        say(f"a session ended: {why}")
+    if result.directory is None:
+        say("no session was held: there is nothing to report")
+        return
+    conclude_live(result.directory, as_json=options["as_json"])
+    if result.error is not None:
+        raise result.error
+
+
+def _tell_page(page: Page) -> None:
+    say(f"open in a browser, and press Start: {page.url}")
+    if page.fingerprint:
+        say(f"it will warn: the certificate is this run's own. Its SHA-256 fingerprint: {page.fingerprint}")
+    say("Ctrl-C here ends, and reports")
 
 
 def conclude_live(directory: RunDirectory, *, as_json: bool) -> None:

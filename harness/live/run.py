@@ -65,10 +65,9 @@ def live_directory(request: LiveRequest, peer: Peer, device: dict[str, Any]) -> 
 
 
 def put_live_turns(directory: RunDirectory, annotator: Annotator) -> int:
-    """Put its turns into the recorded session; how many there are (0 where nothing was recorded). Raises
-    SessionFormatError or OSError; the recording then stays as it was."""
-    path = directory.sessions / SESSION
-    return put_turns(path, annotator) if path.is_dir() else 0
+    """Put its turns into each recorded session; how many there are (0 where nothing was recorded). Raises
+    SessionFormatError or OSError; that recording then stays as it was."""
+    return sum(put_turns(directory.sessions / name, annotator) for name in directory.finished())
 
 
 @contextlib.contextmanager

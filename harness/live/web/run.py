@@ -11,6 +11,7 @@ import msgspec
 
 from harness.core.clock import Clock
 from harness.core.connector import Peer
+from harness.core.errors import ConnectorError
 from harness.core.run_directory import RunDirectory
 from harness.live.run import LiveRequest, ending, live_directory, live_peer
 from harness.live.web.call import NewCall
@@ -28,10 +29,12 @@ class PageOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageResult(msgspec.Struct, frozen=True, kw_only=True):
-    """directory: None where no session was held. reasons: why the peer ended sessions by itself, or had none."""
+    """directory: None where no session was held. reasons: why the peer ended sessions by itself, or had none. error: of
+    the last one, where the peer never heard anything."""
 
     directory: RunDirectory | None
     reasons: tuple[str, ...] = ()
+    error: ConnectorError | None = None
 
 
 def hold_page(
@@ -57,6 +60,7 @@ async def _serve(
         rig = await stack.enter_async_context(Rig(clock, asked=request.priority))
         await stack.enter_async_context(peer)
         studio = Studio(rig, peer, request.session, partial(live_directory, request, peer), new_call)
+        studio.push_to_talk = request.push_to_talk
         page = await stack.enter_async_context(serve_page(studio, host=options.host, port=options.port))
         stack.enter_context(ending(studio.over.set))
         gc.collect()
@@ -67,4 +71,5 @@ async def _serve(
     if studio.fault is not None:
         raise studio.fault
     reasons = tuple(result.reason for result in studio.results if result.reason)
-    return PageResult(directory=studio.directory, reasons=reasons)
+    errors = [result.error for result in studio.results]
+    return PageResult(directory=studio.directory, reasons=reasons, error=errors[-1] if errors and all(errors) else None)

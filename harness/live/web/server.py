@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -101,7 +102,8 @@ async def serve_page(studio: Studio, *, host: str = "127.0.0.1", port: int = 0) 
         try:
             await site.start()
         except (OSError, OverflowError) as exc:
-            why = getattr(exc, "strerror", None) or exc
+            code = getattr(exc, "errno", None) or 0
+            why = os.strerror(code) if code > 0 else getattr(exc, "strerror", None) or exc
             raise ConfigError(f"cannot listen on {host} port {port}: {why}; choose another --host or --port") from exc
         door.port = runner.addresses[0][1]
         yield Page(url=door.url(shown), fingerprint=certificate.fingerprint if certificate else "")

@@ -67,6 +67,8 @@ class Studio:
         self._open_directory = open_directory
         self.directory: RunDirectory | None = None
         """None while nothing was recorded."""
+        self.push_to_talk = False
+        """What the page proposes."""
         self.busy = False
         """Whether a session is under way."""
         self.count = 0

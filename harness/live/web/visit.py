@@ -50,7 +50,8 @@ class Visit:
     async def run(self) -> None:
         studio = self._studio
         manual = studio.options.turn == "manual"
-        await self._send({"type": "hello", "peer": studio.peer.label, "turn": studio.options.turn, "manual": manual})
+        hello = {"peer": studio.peer.label, "manual": manual, "push_to_talk": manual or studio.push_to_talk}
+        await self._send({"type": "hello", **hello})
         async with asyncio.TaskGroup() as group:
             async for message in self._socket:
                 if message.type is aiohttp.WSMsgType.TEXT:

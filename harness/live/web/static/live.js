@@ -20,6 +20,7 @@
   const heardHere = new Map(); // turn -> ms on top of "first audible", as it was when the sound left
   const looks = new Map(); // turn -> how often its figure was told
 
+  const nothing = document.querySelector("#turns .nothing");
   const send = (message) => { if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); };
   const state = (text, on) => { byId("state").textContent = text; byId("state").classList.toggle("on", Boolean(on)); };
   const complain = (text) => { byId("error").textContent = text; byId("error").hidden = !text; };
@@ -130,7 +131,7 @@
       hello.manual = message.manual;
       byId("peer").textContent = message.peer;
       document.title = `${message.peer}: firstpacket live`;
-      if (message.manual) { byId("ptt").checked = true; byId("ptt").disabled = true; }
+      byId("ptt").checked = message.push_to_talk;
       state("press Start and allow the microphone");
       controls();
     },
@@ -142,6 +143,7 @@
       picture.clear();
       heardHere.clear();
       looks.clear();
+      document.querySelector("#turns tbody").replaceChildren(nothing);
       byId("texts").replaceChildren();
       byId("lines").replaceChildren();
       watching = setInterval(measure, DELAY_EVERY_MS);
@@ -173,7 +175,7 @@
 
   function level(side, db) {
     byId(`${side}-level`).value = db;
-    byId(`${side}-db`).textContent = db <= -100 ? "quiet" : `${Math.round(db)} dBFS`.replace("-", "−");
+    byId(`${side}-db`).textContent = db <= -70 ? "quiet" : `${Math.round(db)} dBFS`.replace("-", "−");
   }
 
   function turns(rows) {

@@ -62,7 +62,7 @@ class Picture { // eslint-disable-line no-unused-vars
     const side = (name) => ({ stroke: this.color(name), fill: this.color(name), width: 1, points: { show: false }, spanGaps: true });
     const seconds = (values) => values.map((value) => (value / 1000).toFixed(0) + " s");
     const options = {
-      ...this.size(), legend: { show: false }, cursor: { show: false }, padding: [26, 8, 0, 8], ms: 1,
+      ...this.size(), legend: { show: false }, cursor: { show: false }, padding: [26, 18, 0, 14], ms: 1,
       scales: { x: { time: false }, y: { range: [-1, 1] } },
       series: [{}, side("user"), side("agent")],
       axes: [
