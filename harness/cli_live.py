@@ -136,6 +136,10 @@ def _hold_page(options: dict[str, Any]) -> None:
     result = hold_page(_request(options), page, BrowserCall, SystemClock(), _tell_page)
     for why in result.reasons:
         say(f"a session ended: {why}")
+    if result.fault is not None:
+        if result.directory is not None and result.directory.finished():
+            say(f"kept: {result.directory.path}")
+        raise result.fault
     if result.directory is None:
         say("no session was held: there is nothing to report")
         return

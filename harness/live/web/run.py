@@ -11,7 +11,7 @@ import msgspec
 
 from harness.core.clock import Clock
 from harness.core.connector import Peer
-from harness.core.errors import ConnectorError
+from harness.core.errors import ConnectorError, HarnessError
 from harness.core.run_directory import RunDirectory
 from harness.live.run import LiveRequest, ending, live_directory, live_peer
 from harness.live.web.call import NewCall
@@ -30,11 +30,12 @@ class PageOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 class PageResult(msgspec.Struct, frozen=True, kw_only=True):
     """directory: None where no session was held. reasons: why the peer ended sessions by itself, or had none. error: of
-    the last one, where the peer never heard anything."""
+    the last one, where the peer never heard anything. fault: what stopped the recording."""
 
     directory: RunDirectory | None
     reasons: tuple[str, ...] = ()
     error: ConnectorError | None = None
+    fault: HarnessError | None = None
 
 
 def hold_page(
@@ -68,8 +69,11 @@ async def _serve(
         stack.callback(gc.unfreeze)
         on_page(page)
         await studio.over.wait()
-    if studio.fault is not None:
-        raise studio.fault
     reasons = tuple(result.reason for result in studio.results if result.reason)
     errors = [result.error for result in studio.results]
-    return PageResult(directory=studio.directory, reasons=reasons, error=errors[-1] if errors and all(errors) else None)
+    return PageResult(
+        directory=studio.directory,
+        reasons=reasons,
+        error=errors[-1] if errors and all(errors) else None,
+        fault=studio.fault,
+    )

@@ -33,6 +33,7 @@ class Take:
         rig = studio.rig
         self.begin_ns = rig.clock.now_ns()
         self.name = f"{studio.count:05d}-live"
+        self.cancels_echo = facts.get("echoCancellation") not in (None, False, "false")
         self.feed = Feed(self.begin_ns, call.rate_hz, call.latency_ns)
         speaker = Speaker(call.rate_hz)
         self.loudspeaker = Loudspeaker(call, speaker, rig.pacer, self.feed.play)

@@ -12,6 +12,7 @@ from aiohttp.web import WebSocketResponse
 
 from harness.core.audio import NS_PER_MS, Int16
 from harness.core.errors import HarnessError
+from harness.live.echo import TOLD
 from harness.live.web.call import Call
 from harness.live.web.feed import BROWSER_DELAY
 from harness.live.web.studio import Studio, Take
@@ -94,14 +95,14 @@ class Visit:
             await self._send({"type": "error", "message": message})
             return
         self._studio.busy, self._stopped, self._noted_ms = True, False, None
-        group.create_task(self._hold(asked))
+        group.create_task(self._hold(asked, group))
 
-    async def _hold(self, asked: Asked) -> None:
+    async def _hold(self, asked: Asked, group: asyncio.TaskGroup) -> None:
         studio = self._studio
         call = studio.new_call(studio.rig.clock)
         try:
             if await self._connect(call, asked.sdp) and not self._stopped:
-                await self._hold_with(call, asked)
+                await self._hold_with(call, asked, group)
         except HarnessError as exc:
             studio.fail(exc)
             await self._send({"type": "error", "message": str(exc)})
@@ -131,7 +132,7 @@ class Visit:
         await self._send({"type": "error", "message": message})
         return False
 
-    async def _hold_with(self, call: Call, asked: Asked) -> None:
+    async def _hold_with(self, call: Call, asked: Asked, group: asyncio.TaskGroup) -> None:
         """Hold a session with a call that is through."""
         studio = self._studio
         take = Take(studio, call, _facts(asked.facts), push_to_talk=asked.push_to_talk)
@@ -143,12 +144,11 @@ class Visit:
 
         call.on_sound, call.on_gone = heard, session.stop
         take.loudspeaker.start()
+        looking = group.create_task(self._look(take, call))
         try:
-            async with asyncio.TaskGroup() as group:
-                looking = group.create_task(self._look(take, call))
-                result = await session.run()
-                looking.cancel()
+            result = await session.run()
         finally:
+            looking.cancel()
             take.loudspeaker.stop()
             self._take = None
         studio.results.append(result)
@@ -166,6 +166,8 @@ class Visit:
                 lost = call.lost
             if ready and not told:
                 told = True
+                if take.cancels_echo:
+                    take.session.note("echo", TOLD["cancel"])
                 await self._send({"type": "ready", "session": take.name})
             await self._send(take.look(pacer.clock.now_ns()))
 

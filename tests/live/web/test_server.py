@@ -20,9 +20,11 @@ from harness.core.events import AudioSent, MediaAnchor, Note
 from harness.core.profile import Profile
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import load_session
+from harness.live.session import LiveSession
 from harness.live.web.server import FILES, Page, serve_page
 from harness.live.web.studio import ANCHOR, Studio
 from harness.live.web.visit import WORTH_NOTING_MS
+from harness.run.recorder import RecordingError
 from harness.run.rig import Rig
 from harness.run.runner import SessionOptions
 from tests.run.fakes import FakePeer
@@ -166,7 +168,7 @@ def test_files_are_served_to_who_has_the_token_and_nothing_else(tmp_path: Path) 
 def test_sessions_are_held_one_after_the_other_and_kept(tmp_path: Path) -> None:
     async def body(held: Held) -> None:
         async with held.visit() as visitor:
-            await visitor.send(type="start", sdp="offer", facts={"browser": "test", "long": "x" * 9_999})
+            await visitor.send(type="start", sdp="offer", facts={"echoCancellation": "true", "long": "x" * 9_999})
             assert (await visitor.until("answer"))["sdp"] == "answer to offer"
             assert (await visitor.until("ready"))["session"] == "00000-live"
             call = held.calls[0]
@@ -198,11 +200,12 @@ def test_sessions_are_held_one_after_the_other_and_kept(tmp_path: Path) -> None:
     assert len(studio.results) == 2
     session = load_session(run.sessions / "00000-live")
     live = session.header.config["live"]
-    assert live["source"]["facts"] == {"browser": "test", "long": "x" * 300}
+    assert live["source"]["facts"] == {"echoCancellation": "true", "long": "x" * 300}
     assert sum(event.samples for event in session.of(AudioSent)) > 20_000
     anchors = [event for event in session.of(MediaAnchor) if event.side == "user"]
     assert {event.source for event in anchors} == {ANCHOR}
     notes = [event.message for event in session.of(Note) if event.code == "browser_delay"]
+    assert [event.code for event in session.of(Note)].count("echo") == 1
     assert [note.split(" ms")[0].rsplit(" ", 1)[1] for note in notes] == ["35", "55"]
 
 
@@ -227,6 +230,21 @@ def test_what_goes_wrong_is_said_in_a_line_and_the_page_goes_on(tmp_path: Path) 
 
     studio = served(body, tmp_path / "run", peer=peer)
     assert not studio.busy
+
+
+def test_a_recording_that_fails_is_told_and_ends_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(session: LiveSession) -> None:
+        raise RecordingError("no space left on device")
+
+    async def body(held: Held) -> None:
+        async with held.visit() as visitor:
+            await visitor.send(type="start", sdp="offer")
+            assert (await visitor.until("error"))["message"] == "no space left on device"
+            await held.studio.over.wait()
+            assert held.calls[0].is_closed
+
+    monkeypatch.setattr(LiveSession, "run", full)
+    assert isinstance(served(body, tmp_path / "run").fault, RecordingError)
 
 
 def test_push_to_talk_ends_manual_turns(tmp_path: Path) -> None:
