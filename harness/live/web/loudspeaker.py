@@ -16,6 +16,8 @@ PACKET_MS = 20
 PERIOD_NS = PACKET_MS * NS_PER_MS
 CUSHION_MS = 40
 """So much is gathered, or waited for, before sound flows: a peer that paces its packets would else be heard chopped."""
+SOUNDLESS = 104
+"""Peak below which a packet has no sound: -50 dBFS, 10 dB below what counts as audible."""
 LATE_NS = 100 * NS_PER_MS
 """So far behind, missed packets are not sent after: they would only add delay."""
 
@@ -27,11 +29,15 @@ class Loudspeaker:
     """Between `start` and `stop` a packet leaves every 20 ms, of silence where there is nothing to say.
 
     Listens to the session's events (`take`), so that it knows how long sound waits here: `wait_ms`, of the stretch that
-    began last.
+    began last. continuous: the peer's audio never stops, so that after a stall what came late would delay everything
+    for good; packets without sound are then left out.
     """
 
-    def __init__(self, call: Call, speaker: Speaker, pacer: Pacer, on_played: Played) -> None:
+    def __init__(
+        self, call: Call, speaker: Speaker, pacer: Pacer, on_played: Played, *, continuous: bool = False
+    ) -> None:
         self._call = call
+        self._continuous = continuous
         self._speaker = speaker
         self._pacer = pacer
         self._on_played = on_played
@@ -59,13 +65,19 @@ class Loudspeaker:
 
     def _tick(self) -> None:
         now_ns = self._pacer.clock.now_ns()
-        samples = self._speaker.take(self._n)[0] if self._flows(now_ns) else np.zeros(self._n, np.int16)
+        samples = self._next() if self._flows(now_ns) else np.zeros(self._n, np.int16)
         self._call.play(samples)
         self._on_played(samples, now_ns)
         self._due_ns += PERIOD_NS
         if now_ns - self._due_ns > LATE_NS:
             self._due_ns = now_ns
         self._deadline = self._pacer.call_at(self._due_ns, self._tick)
+
+    def _next(self) -> Int16:
+        samples = self._speaker.take(self._n)[0]
+        while self._continuous and self._speaker.queued > self._cushion and _soundless(samples):
+            samples = self._speaker.take(self._n)[0]
+        return samples
 
     def _flows(self, now_ns: int) -> bool:
         queued = self._speaker.queued
@@ -77,3 +89,7 @@ class Loudspeaker:
             self._flowing, self._came_ns = True, None
             self.wait_ms = (now_ns - came_ns) / NS_PER_MS
         return self._flowing
+
+
+def _soundless(samples: Int16) -> bool:
+    return int(samples.min()) > -SOUNDLESS and int(samples.max()) < SOUNDLESS

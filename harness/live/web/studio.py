@@ -36,7 +36,9 @@ class Take:
         self.cancels_echo = facts.get("echoCancellation") not in (None, False, "false")
         self.feed = Feed(self.begin_ns, call.rate_hz, call.latency_ns)
         speaker = Speaker(call.rate_hz)
-        self.loudspeaker = Loudspeaker(call, speaker, rig.pacer, self.feed.play)
+        self.loudspeaker = Loudspeaker(
+            call, speaker, rig.pacer, self.feed.play, continuous=studio.peer.profile.continuous
+        )
         self.session = LiveSession(
             rig,
             studio.peer,

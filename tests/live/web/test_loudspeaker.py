@@ -26,16 +26,21 @@ class Out:
         self.packets.append(samples)
 
 
-def play(arrivals: list[tuple[int, int]], *, until_ms: int) -> tuple[list[tuple[int, np.ndarray]], float]:
+def play(
+    arrivals: list[tuple[int, int]], *, until_ms: int, continuous: bool = False, level: int = 1000
+) -> tuple[list[tuple[int, np.ndarray]], float]:
     """arrivals: (ms, ms of sound). Returns ([(ms at which it left, packet)], wait_ms)."""
 
     async def main(clock: Any) -> tuple[list[tuple[int, np.ndarray]], float]:
         pacer, out, speaker, left = Pacer(clock, virtual_timer), Out(), Speaker(RATE), []
-        loudspeaker = Loudspeaker(out, speaker, pacer, lambda samples, t_ns: left.append((t_ns // MS, samples)))  # type: ignore[arg-type]
+        made: Any = out
+        loudspeaker = Loudspeaker(
+            made, speaker, pacer, lambda samples, t_ns: left.append((t_ns // MS, samples)), continuous=continuous
+        )
         loudspeaker.start()
         for at_ms, length_ms in arrivals:
             await pacer.until(at_ms * MS)
-            samples = np.full(length_ms * RATE // 1000, 1000, np.int16)
+            samples = np.full(length_ms * RATE // 1000, level, np.int16)
             speaker.put(samples, RATE)
             loudspeaker.take(AudioReceived(t_ns=clock.now_ns(), samples=len(samples), rate_hz=RATE, pcm=b""))
         await pacer.until(until_ms * MS)
@@ -72,3 +77,12 @@ def test_a_single_short_sound_is_not_kept_back() -> None:
     left, wait_ms = play([(50, 10)], until_ms=200)
     assert [at for at, samples in left if samples.any()] == [100]
     assert wait_ms == 50
+
+
+@pytest.mark.parametrize(("continuous", "level", "packets"), [(True, 50, 3), (True, 1000, 25), (False, 50, 25)])
+def test_what_came_late_of_an_endless_stream_is_made_up_where_it_is_soundless(
+    continuous: bool, level: int, packets: int
+) -> None:
+    # Half a second at once, after a stall: one packet leaves now, two stay as the cushion.
+    left, _ = play([(100, 500)], until_ms=900, continuous=continuous, level=level)
+    assert sum(bool(samples.any()) for _, samples in left) == packets
