@@ -8,13 +8,12 @@ import msgspec
 
 from harness.core.errors import ConfigError
 from scoring.compare.clashes import circumstances, clashes
-from scoring.compare.figures import Figure, figures
-from scoring.compare.pairing import Pairs, event_keys, item_keys, pair, turn_keys
+from scoring.compare.figures import Figure, figures, joined
+from scoring.compare.pairing import Pairs
 from scoring.compare.run import Run
 
 NAMED = 8
 """Clashes that a refusal names."""
-_KEYS = {"timing": turn_keys, "duplex": event_keys, "scores": item_keys}
 _ROWS = {"timing": "turns", "duplex": "events", "scores": "items"}
 
 
@@ -45,9 +44,9 @@ def compare(base: Run, other: Run, *, force: bool = False) -> Comparison:
     shown = figures(base, other)
     if not shown:
         raise ConfigError(f"{base.label} and {other.label}: no figure that both runs have")
-    joined = {
-        _ROWS[scorer]: pair(base.rows(scorer), other.rows(scorer), keys)
-        for scorer, keys in _KEYS.items()
+    rows = {
+        kind: joined(base, other, scorer)
+        for scorer, kind in _ROWS.items()
         if scorer in base.stored and scorer in other.stored
     }
     return Comparison(
@@ -56,8 +55,8 @@ def compare(base: Run, other: Run, *, force: bool = False) -> Comparison:
         figures=shown,
         forced=found,
         circumstances=[str(each) for each in circumstances(base, other)],
-        unpaired={kind: lost for kind, each in joined.items() if each.possible and any(lost := _lost(each))},
-        alone=[kind for kind, each in joined.items() if not each.possible and each.base and each.other],
+        unpaired={kind: lost for kind, each in rows.items() if each.possible and any(lost := _lost(each))},
+        alone=[kind for kind, each in rows.items() if not each.possible and each.base and each.other],
         overall=_overall(base.summary("scores"), other.summary("scores")),
     )
 

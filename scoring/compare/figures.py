@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from scoring.compare.difference import Difference, Question, Side, paired, unpaired
-from scoring.compare.pairing import Pairs, Row, event_keys, item_keys, pair, turn_keys
+from scoring.compare.pairing import Pairs, Row, apart, event_keys, item_keys, pair, turn_keys
 from scoring.compare.run import Run
 from scoring.duplex.metrics import METRICS
 from scoring.timing.metric import Metric
@@ -23,6 +23,7 @@ ITEM_FIGURES: dict[str, tuple[str, Literal["lower", "higher"]]] = {
     **dict.fromkeys(("per", "wer"), ("ratio", "lower")),
 }
 """Columns of a benchmark's rows (official profile) that are compared by their mean over items, and their unit."""
+_KEYS = {"timing": turn_keys, "duplex": event_keys, "scores": item_keys}
 _MS_PER = {"ms": 1.0, "s": 1000.0}
 
 
@@ -45,8 +46,16 @@ def figures(base: Run, other: Run) -> list[Figure]:
     return [*_timing(base, other), *_duplex(base, other), *_scores(base, other)]
 
 
+def joined(base: Run, other: Run, scorer: str) -> Pairs:
+    """Rows of both runs with their partners; those of a live run have none."""
+    keys = _KEYS[scorer]
+    if not (base.free or other.free):
+        return pair(base.rows(scorer), other.rows(scorer), keys)
+    return apart(keys(base.rows(scorer)), keys(other.rows(scorer)), free=(base.free, other.free))
+
+
 def _timing(base: Run, other: Run) -> Iterable[Figure]:
-    joined = pair(base.rows("timing"), other.rows("timing"), turn_keys)
+    turns = joined(base, other, "timing")
     error_ms = sum(_error_ms(run) for run in (base, other))
     for metric in all_metrics():
         if metric.unit in ("label", "flag") or metric.scope == "harness":
@@ -55,13 +64,13 @@ def _timing(base: Run, other: Run) -> Iterable[Figure]:
             direction=metric.direction,
             resolution=error_ms / _MS_PER[metric.unit] if metric.unit in _MS_PER else 0.0,
         )
-        rows = joined if metric.scope != "session" else _one_a_session(joined)
+        rows = turns if metric.scope != "session" else _one_a_session(turns)
         found = compared(rows, _reader(metric), question)
         if found is not None:
             yield Figure(
                 scorer="timing", name=metric.name, unit=metric.unit, direction=metric.direction, difference=found
             )
-    failed = compared(joined, lambda row: float(bool(row.get("failed"))), Question(center="mean"))
+    failed = compared(turns, lambda row: float(bool(row.get("failed"))), Question(center="mean"))
     if failed is not None and (failed.base or failed.other):
         yield Figure(scorer="timing", name=FAILED, unit="ratio", direction="lower", difference=failed)
 
@@ -76,13 +85,13 @@ def _reader(metric: Metric) -> Read:
     return read
 
 
-def _one_a_session(joined: Pairs) -> Pairs:
-    pairs = {(each.base["session"], each.other["session"]): each for each in reversed(joined.pairs)}
+def _one_a_session(turns: Pairs) -> Pairs:
+    pairs = {(each.base["session"], each.other["session"]): each for each in reversed(turns.pairs)}
     sides = [
         list({row["session"]: (row, cluster) for row, cluster in reversed(side)}.values())[::-1]
-        for side in (joined.base, joined.other)
+        for side in (turns.base, turns.other)
     ]
-    return Pairs(list(pairs.values())[::-1], sides[0], sides[1], joined.possible)
+    return Pairs(list(pairs.values())[::-1], sides[0], sides[1], turns.possible)
 
 
 def _error_ms(run: Run) -> float:
@@ -92,7 +101,7 @@ def _error_ms(run: Run) -> float:
 
 
 def _duplex(base: Run, other: Run) -> Iterable[Figure]:
-    joined = pair(base.rows("duplex"), other.rows("duplex"), event_keys)
+    events = joined(base, other, "duplex")
     for metric in METRICS:
 
         def read(row: Row, name: str = metric.name, exact: bool = metric.offset_sensitive) -> float | None:
@@ -100,7 +109,7 @@ def _duplex(base: Run, other: Run) -> Iterable[Figure]:
             return None if value is None or (exact and not row["offset_exact"]) else float(value)
 
         center: Literal["p50", "mean"] = "p50" if metric.statistic == "median" else "mean"
-        found = compared(joined, read, Question(direction=metric.direction, center=center))
+        found = compared(events, read, Question(direction=metric.direction, center=center))
         if found is not None:
             unit = "ratio" if metric.unit == "flag" else metric.unit
             yield Figure(scorer="duplex", name=metric.name, unit=unit, direction=metric.direction, difference=found)
@@ -112,24 +121,24 @@ def _scores(base: Run, other: Run) -> Iterable[Figure]:
     first, second = base.rows("scores"), other.rows("scores")
     for subset in dict.fromkeys(row["subset"] for row in first):
         sides = [[row for row in side if row["subset"] == subset] for side in (first, second)]
-        joined = pair(sides[0], sides[1], item_keys)
+        items = pair(sides[0], sides[1], item_keys)
         for name, (unit, direction) in ITEM_FIGURES.items():
 
             def read(row: Row, name: str = name) -> float | None:
                 value = row.get(name)
                 return None if value is None else float(value)
 
-            found = compared(joined, read, Question(direction=direction, center="mean"))
+            found = compared(items, read, Question(direction=direction, center="mean"))
             if found is not None:
                 yield Figure(scorer="scores", name=f"{subset}.{name}", unit=unit, direction=direction, difference=found)
 
 
-def compared(joined: Pairs, read: Read, question: Question) -> Difference | None:
+def compared(rows: Pairs, read: Read, question: Question) -> Difference | None:
     """Paired where most rows have a partner, else unpaired; None where a run has no value."""
-    if not joined.possible:
-        sides = [_side(rows, read) for rows in (joined.base, joined.other)]
+    if not rows.possible:
+        sides = [_side(side, read) for side in (rows.base, rows.other)]
         return unpaired(sides[0], sides[1], question) if all(side.values for side in sides) else None
-    values = [(read(each.base), read(each.other), each.cluster) for each in joined.pairs]
+    values = [(read(each.base), read(each.other), each.cluster) for each in rows.pairs]
     known = [(first, second, cluster) for first, second, cluster in values if first is not None and second is not None]
     if not known:
         return None

@@ -47,6 +47,15 @@ def pair(base: Iterable[Row], other: Iterable[Row], keys: Callable[[Iterable[Row
     )
 
 
+def apart(base: Iterable[tuple[Key, Row]], other: Iterable[tuple[Key, Row]], *, free: tuple[bool, bool]) -> Pairs:
+    """Rows of which none has a partner. free: in which of the runs each row is a cluster of its own."""
+    sides = [
+        [(row, str(number) if alone else key.cluster) for number, (key, row) in enumerate(keyed)]
+        for keyed, alone in zip((base, other), free, strict=True)
+    ]
+    return Pairs(pairs=[], base=sides[0], other=sides[1], possible=False)
+
+
 def turn_keys(rows: Iterable[Row]) -> list[tuple[Key, Row]]:
     """A query's n-th saying within a repeat of the run; turns that were left out without fault count for nothing."""
     found, seen = [], Counter[tuple[str, int]]()

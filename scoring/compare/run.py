@@ -30,6 +30,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     stored: dict[str, Stored]
     random_weights: tuple[str, ...] = ()
 
+    @property
+    def free(self) -> bool:
+        """Whether a person spoke freely (`firstpacket live`): what was said has no counterpart in another run."""
+        return self.info.suite == "live" and "device" in self.info.config
+
     def summary(self, scorer: str) -> dict[str, Any]:
         """Empty where that scorer has nothing to say of the run."""
         return self.stored[scorer].summary if scorer in self.stored else {}

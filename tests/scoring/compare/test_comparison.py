@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.core.errors import ConfigError, SessionFormatError
@@ -70,6 +71,20 @@ def test_runs_with_other_queries_are_compared_unpaired(tmp_path: Path) -> None:
     found = compared(tmp_path, turns(seed=1), other)
     difference = figure(found, "first_packet_ms").difference
     assert (difference.paired, difference.verdict, found.alone) == (False, "worse", ["turns"])
+
+
+def test_turns_of_live_runs_are_nobodys_partners(tmp_path: Path) -> None:
+    """`live-001` of one run is not what was said as `live-001` in the other, nor in the run's next session."""
+    rows = [turn(f"live-{k:03d}", 100.0 + k, session=f"0000{s}-live") for s in range(2) for k in range(4)]
+    paths = [write_run(tmp_path / name, rows) for name in "ab"]
+    for path in paths:
+        info = RunDirectory(path).info()
+        live = msgspec.structs.replace(info, suite="live", config={"device": {}})
+        RunDirectory(path).write_info(live)
+    found = compare(*load_runs(paths))
+    difference = figure(found, "first_packet_ms").difference
+    assert (difference.paired, difference.n, difference.clusters) == (False, 8, 8)
+    assert (found.alone, found.unpaired) == (["turns"], {})
 
 
 def test_a_figure_of_the_session_counts_once_a_session(tmp_path: Path) -> None:
