@@ -15,9 +15,10 @@ from click.testing import CliRunner, Result
 
 from harness.cli import cli
 from harness.core.errors import ConfigError, PrerequisiteError, SessionFormatError
-from harness.core.run_directory import RunDirectory
+from harness.core.run_directory import RunDirectory, RunInfo
 from harness.report.exports.csv_table import csv_text
 from harness.report.exports.otel import otel_trace
+from harness.report.exports.parquet import write_parquet
 from harness.report.exports.rows import Flat, flat_rows
 from tests.report.duplex_run import event_rows, write_conversations
 from tests.report.sample_run import BASE_NS, HOSTILE, MS, Plan, write_run
@@ -57,6 +58,23 @@ def test_csv_has_every_row_and_no_secret(run: Path) -> None:
 def test_csv_survives_commas_quotes_and_lines() -> None:
     text = csv_text(Flat(("a", "b"), [{"a": 'x,"y"\nz', "b": -0.5}, {"b": True}]))
     assert list(csv.reader(io.StringIO(text))) == [["a", "b"], ['x,"y"\nz', "-0.5"], ["", "true"]]
+
+
+@pytest.mark.parametrize("text", ["=1+1", " =1+1", "\n@x", "\t-1", "\uff1d1+1"])
+def test_csv_runs_nothing_whatever_stands_before_it(text: str) -> None:
+    (_, (cell,)) = csv.reader(io.StringIO(csv_text(Flat(("a",), [{"a": text}]))))
+    assert cell.startswith("'")
+
+
+def test_parquet_takes_numbers_of_any_size(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    info = RunInfo(peer="p", suite="s", created="", firstpacket="0", config={})
+    columns = ("small", "large", "mixed")
+    rows: list[dict[str, Any]] = [{"small": 2**62, "large": 2**64, "mixed": 2**60 + 1}, {"small": None, "mixed": 0.5}]
+    write_parquet(Flat(columns, rows), tmp_path / "rows.parquet", info)
+    table = parquet.read_table(tmp_path / "rows.parquet")
+    assert table.to_pydict() == {"small": [2**62, None], "large": [2.0**64, None], "mixed": [2.0**60, 0.5]}
 
 
 def test_parquet_columns_have_their_types(run: Path, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import io
 
 from harness.report.exports.rows import Flat, Scalar
 
-_FORMULA = ("=", "+", "-", "@")
-"""Beginnings that make a spreadsheet run a cell; a peer's words may have them (OWASP, CSV injection)."""
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Beginnings, full-width ones too, that make a spreadsheet run a cell; a peer's words may have them, after blanks
+(OWASP, CSV injection)."""
 
 
 def csv_text(flat: Flat) -> str:
@@ -29,4 +30,4 @@ def _cell(value: Scalar) -> str:
     if not isinstance(value, str):
         return repr(value)
     text = "".join(char for char in value if char.isprintable() or char == "\n")
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

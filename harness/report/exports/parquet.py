@@ -12,6 +12,9 @@ from harness.core.run_directory import RunInfo
 from harness.engines.extras import require
 from harness.report.exports.rows import Flat, Scalar
 
+_INT64 = 2**63
+"""A peer may count its tokens beyond that."""
+
 
 def write_parquet(flat: Flat, file: Path, info: RunInfo) -> None:
     """A column is boolean, int64, float64 or text by its values. Peer, suite and version stand in the file's metadata.
@@ -34,10 +37,10 @@ def _column(values: list[Scalar], pyarrow: Any) -> Any:
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool}:
         return pyarrow.array(values, pyarrow.bool_())
-    if kinds == {int}:
+    if kinds == {int} and all(isinstance(value, int) and abs(value) < _INT64 for value in values if value is not None):
         return pyarrow.array(values, pyarrow.int64())
     if kinds <= {int, float}:
-        return pyarrow.array(values, pyarrow.float64())
+        return pyarrow.array([value if value is None else float(value) for value in values], pyarrow.float64())
     return pyarrow.array([_text(value) for value in values], pyarrow.string())
 
 
