@@ -38,6 +38,13 @@ CLOSE_TIMEOUT_S = 5.0
 HEARTBEAT_S = 10.0
 """A page that does not answer a ping so long is gone: a phone that was switched off."""
 
+_EVERYWHERE = {
+    "0.0.0.0": (socket.AF_INET, "192.0.2.1", "127.0.0.1"),
+    "::": (socket.AF_INET6, "2001:db8::1", "::1"),
+}
+"""Every address of this machine, of one family: an address of its documentation's network (RFC 5737, RFC 3849), its
+loopback."""
+
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """url: for a person to open. fingerprint: of the certificate, "" without TLS."""
@@ -55,7 +62,7 @@ async def serve_page(studio: Studio, *, host: str = "127.0.0.1", port: int = 0) 
     public = not _is_loopback(host)
     door = Doorkeeper(host, public=public)
     shown = _reachable(host)
-    certificate = Certificate(sorted({shown, host} - {"0.0.0.0", "::"})) if public else None
+    certificate = _certificate({shown, host} - set(_EVERYWHERE)) if public else None
     visits: set[Visit] = set()
     missing = [path.name for path, _ in FILES.values() if not path.is_file()]
     if missing:
@@ -101,7 +108,7 @@ async def serve_page(studio: Studio, *, host: str = "127.0.0.1", port: int = 0) 
         site = web.TCPSite(runner, host, port, ssl_context=certificate.context if certificate else None)
         try:
             await site.start()
-        except (OSError, OverflowError) as exc:
+        except (OSError, OverflowError, UnicodeError) as exc:
             code = getattr(exc, "errno", None) or 0
             why = os.strerror(code) if code > 0 else getattr(exc, "strerror", None) or exc
             raise ConfigError(f"cannot listen on {host} port {port}: {why}; choose another --host or --port") from exc
@@ -123,9 +130,17 @@ def _is_loopback(host: str) -> bool:
 
 def _reachable(host: str) -> str:
     """The address to print: of this machine, as its network knows it, where all addresses are listened at."""
-    if host not in ("0.0.0.0", "::"):
+    if host not in _EVERYWHERE:
         return host
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # of the documentation's network (RFC 5737): chooses a route, sends nothing
+    family, anywhere, loopback = _EVERYWHERE[host]
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((anywhere, 9))  # chooses a route, sends nothing
         return str(probe.getsockname()[0])
-    return "127.0.0.1"
+    return loopback
+
+
+def _certificate(hosts: set[str]) -> Certificate:
+    try:
+        return Certificate(sorted(hosts))
+    except ValueError as exc:
+        raise ConfigError(f"cannot listen on {', '.join(hosts)}: no address or name; choose another --host") from exc

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -21,7 +22,7 @@ from harness.core.profile import Profile
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import load_session
 from harness.live.session import LiveSession
-from harness.live.web.server import FILES, Page, serve_page
+from harness.live.web.server import FILES, Page, _reachable, serve_page
 from harness.live.web.studio import ANCHOR, Studio
 from harness.live.web.visit import WORTH_NOTING_MS
 from harness.run.recorder import RecordingError
@@ -282,6 +283,20 @@ def test_beyond_the_loopback_everything_goes_over_tls(tmp_path: Path) -> None:
             await held.http.get(here.replace("https://", "http://"))
 
     served(body, tmp_path / "run", host="0.0.0.0")
+
+
+@pytest.mark.parametrize("host", ["bücher.example", "a..b"])
+def test_a_name_that_is_none_is_one_line(tmp_path: Path, host: str) -> None:
+    async def nothing(held: Held) -> None:
+        raise AssertionError
+
+    with pytest.raises(ConfigError, match=r"cannot listen on .*; choose another --host"):
+        served(nothing, tmp_path / "run", host=host)
+
+
+@pytest.mark.parametrize(("host", "version"), [("0.0.0.0", 4), ("::", 6)])
+def test_the_address_to_open_is_of_the_family_that_is_listened_at(host: str, version: int) -> None:
+    assert ipaddress.ip_address(_reachable(host)).version == version
 
 
 def test_an_address_that_cannot_be_listened_at_is_one_line(tmp_path: Path) -> None:
