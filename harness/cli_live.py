@@ -219,6 +219,7 @@ def _screen(*, as_json: bool) -> Screen:
 
 def _list_devices(*, as_json: bool) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from harness.core.errors import PrerequisiteError
     from harness.live.sound_card import NO_DEVICE, list_devices
@@ -236,7 +237,9 @@ def _list_devices(*, as_json: bool) -> None:
     for each in devices:
         marks = [word for word, on in (("input", each.default_input), ("output", each.default_output)) if on]
         name = plain(each.name) + (f" (default {' and '.join(marks)})" if marks else "")
-        table.add_row(str(each.index), name, each.host, str(each.inputs), str(each.outputs), f"{each.rate_hz:,}")
+        table.add_row(
+            str(each.index), Text(name), plain(each.host), str(each.inputs), str(each.outputs), f"{each.rate_hz:,}"
+        )
     console().print(table)
 
 

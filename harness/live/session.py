@@ -182,6 +182,9 @@ class LiveSession(SessionRunner):
                 microphone.close()
         finally:
             microphone.end()
+            if self.speaker.dropped:
+                unheard_s = self.speaker.dropped / self.speaker.rate_hz
+                self.note("unheard", f"{unheard_s:.0f} s of the peer's sound found no room in the loudspeaker's queue")
             for ending in self.endings:
                 ending()
             self._rig.ears.close(self._ear)

@@ -44,7 +44,7 @@ def draw(shot: Snapshot) -> Group:
 
     parts: list[Text | Table] = [
         Text(f"live with {plain(shot.peer)}   {duration(shot.elapsed_s)}   {shot.state}", style="bold"),
-        Text(shot.device, style="dim"),
+        Text(plain(shot.device), style="dim"),
         _meter("you", shot.user_db),
         _meter("agent", shot.agent_db),
         Text(""),

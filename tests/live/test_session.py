@@ -13,6 +13,7 @@ from harness.core.events import (
     CommandSent,
     ConnectionClosed,
     MediaAnchor,
+    Note,
     PlaybackCut,
     ResponseDone,
     ResponseStarted,
@@ -22,6 +23,7 @@ from harness.core.events import (
     UserSpeechStarted,
 )
 from harness.core.profile import Profile
+from harness.live import speaker
 from harness.live.source import Source
 from harness.run.runner import SessionOptions
 from scenarios.pack import load_pack
@@ -172,6 +174,18 @@ def test_the_key_cuts_an_answer_that_is_under_way_and_tells_the_peer() -> None:
     sent = {event.command: event.detail for event in shelf.of(CommandSent)}
     assert sent == {"cancel": {"response": "r"}, "truncate": {"item": "i", "audio_end_ms": 1000}}
     assert [event.t_ns for event in shelf.of(PlaybackCut)] == [1500 * MS]
+
+
+def test_sound_that_found_no_room_in_the_queue_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speaker, "LIMIT_S", 1)
+
+    async def speak(session, rig) -> None:
+        session.speaker.put(np.ones(RATE, np.int16), RATE)
+        session.speaker.put(np.ones(2 * RATE, np.int16), RATE)
+
+    _, _, shelf = hold(lambda clock, sink: FakeConnection(clock), speak)
+    notes = [event.message for event in shelf.of(Note) if event.code == "unheard"]
+    assert notes == ["2 s of the peer's sound found no room in the loudspeaker's queue"]
 
 
 def test_muted_silence_flows() -> None:

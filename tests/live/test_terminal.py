@@ -15,9 +15,11 @@ from harness.cli import cli
 from harness.core.clock import SystemClock
 from harness.core.connector import PeerOptions
 from harness.core.errors import ConfigError
+from harness.live import sound_card
 from harness.live import terminal as module
 from harness.live.run import LiveRequest, live_peer
 from harness.live.screen import PlainScreen
+from harness.live.sound_card import ListedDevice
 from harness.live.terminal import Terminal
 from tests.live.simulated import SimulatedDevice
 
@@ -27,6 +29,15 @@ def test_options_that_exclude_each_other_are_one_line() -> None:
     result = CliRunner().invoke(cli, ["live", "--headphones", "--aec"])
     assert result.exit_code == 2
     assert "no echo to cancel" in result.output
+
+
+@pytest.mark.unit
+def test_a_devices_name_is_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ListedDevice(index=0, name="Card [/dev/dsp] [red]", host="OSS", inputs=1, outputs=1, rate_hz=48_000)
+    monkeypatch.setattr(sound_card, "list_devices", lambda: [device])
+    listed = CliRunner(env={"COLUMNS": "120"}).invoke(cli, ["live", "--list-devices"])
+    assert listed.exit_code == 0, listed.exception
+    assert "Card [/dev/dsp] [red]" in listed.output
 
 
 @pytest.mark.unit
