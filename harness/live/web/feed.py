@@ -5,6 +5,7 @@ All times are ms since the session began. Knows no socket.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import msgspec
@@ -30,6 +31,8 @@ SHOWN = 20
 """Turns in the table."""
 MOST_POINTS = 500
 """Of one side, kept for the next look: ten seconds."""
+MOST_MARKS, MOST_LINES, LONGEST_LINE = 200, 50, 500
+"""Kept for the next look of a peer that floods; characters of a line."""
 
 _MARKS: dict[type[Event], str] = {UserSpeechStopped: "endpoint", Interrupted: "interrupted"}
 
@@ -71,8 +74,8 @@ class Feed:
         self.agent = Side(rate_hz)
         self._transcript = Transcript()
         self._shown: tuple[Line, ...] = ()
-        self._marks: list[dict[str, Any]] = []
-        self._lines: list[dict[str, str]] = []
+        self._marks: deque[dict[str, Any]] = deque(maxlen=MOST_MARKS)
+        self._lines: deque[dict[str, str]] = deque(maxlen=MOST_LINES)
 
     def hear(self, samples: Int16, handed_ns: int) -> None:
         """A block of the microphone, handed on at `handed_ns`."""
@@ -97,9 +100,11 @@ class Feed:
 
     def look(self, now_ns: int, session: LiveSession, wait_ms: float) -> dict[str, Any]:
         """Everything since the last look, and the figures as they stand. wait_ms: of sound on its way out."""
-        marks, lines, texts = self._marks, self._lines, self._transcript.lines
+        marks, lines, texts = [*self._marks], [*self._lines], self._transcript.lines
         news = {} if texts == self._shown else {"texts": msgspec.to_builtins(texts)}
-        self._marks, self._lines, self._shown = [], [], texts
+        self._marks.clear()
+        self._lines.clear()
+        self._shown = texts
         return {
             "type": "look",
             "now": self._ms(now_ns),
@@ -123,7 +128,7 @@ class Feed:
         return {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
 
     def _line(self, kind: str, text: str) -> None:
-        self._lines.append({"kind": kind, "text": text})
+        self._lines.append({"kind": kind, "text": text[:LONGEST_LINE]})
 
     def _ms(self, t_ns: int) -> float:
         return round((t_ns - self._begin_ns) / NS_PER_MS, 3)

@@ -185,8 +185,9 @@ def test_a_person_at_the_page_sees_what_the_truth_log_says(tmp_path: Path) -> No
                     await page.wait_for_timeout(150)
                     await shoot(page, f"dark-{width}")
                     await page.emulate_media(color_scheme="light")
-                await page.click("#start")
+                assert await page.evaluate("start.click(), start.disabled")  # a new one begins when this one is kept
                 await until(page, "document.getElementById('state').textContent.includes('00000-live is kept')")
+                assert not await page.evaluate("start.disabled")
                 outside = [url for url in watched.requests if not url.startswith(served.url)]
                 assert outside == []
                 assert watched.complaints == []

@@ -42,6 +42,16 @@ def test_what_nobody_looks_at_does_not_grow() -> None:
     assert points[-1][0] == (2 * MOST_POINTS - 1) * 20.0 + 10
 
 
+def test_a_peer_that_floods_fills_no_memory() -> None:
+    feed = Feed(BEGIN, 48_000, 0)
+    for number in range(1_000):
+        feed.take(PeerError(t_ns=BEGIN, code="x", message=f"{number} {'x' * 9_999}"))
+        feed.take(UserSpeechStopped(t_ns=BEGIN + number * MS))
+    look = feed.look(BEGIN, session(), 0)
+    assert [len(look["lines"]), len(look["lines"][-1]["text"]), len(look["marks"])] == [50, 500, 200]
+    assert look["lines"][-1]["text"].startswith("999 ")
+
+
 def test_the_microphones_block_lies_before_its_arrival_less_the_latency() -> None:
     feed = Feed(BEGIN, 48_000, 6 * MS)
     feed.hear(np.zeros(960, np.int16), BEGIN + 100 * MS)

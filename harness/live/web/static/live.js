@@ -3,7 +3,7 @@
   "use strict";
   const byId = (id) => document.getElementById(id);
   const picture = new Picture(byId("picture"));
-  const DELAY_EVERY_MS = 1000;
+  const DELAY_EVERY_MS = 1000, MOST_LINES = 200;
   const CANNOT = {
     NotAllowedError: "the microphone is not allowed here: allow it in the address bar, and start again",
     NotFoundError: "this device has no microphone: plug one in, and start again",
@@ -14,6 +14,7 @@
   let socket = null, call = null, microphone = null, asking = false;
   let held = false; // push-to-talk: the key or button is down
   let ready = false, muted = false, pushing = false;
+  let closing = false; // a session was ended here, and the server has not said yet that it is kept
   let delay = { jitter_ms: null, playout_ms: 0 }, before = null, watching = null;
   let wait = 0;
   const hello = { manual: false };
@@ -96,6 +97,7 @@
     if (call) { const old = call; call = null; old.close(); send({ type: "stop" }); }
     microphone = null;
     byId("loudspeaker").srcObject = null;
+    closing = closing || ready;
     ready = held = muted = pushing = false;
     before = null;
     state(why ? "ended" : "ended, and kept");
@@ -158,6 +160,7 @@
       turns(message.turns);
       if (message.texts) texts(message.texts);
       for (const line of message.lines) byId("lines").append(element("li", line.text, line.kind));
+      while (byId("lines").children.length > MOST_LINES) byId("lines").firstElementChild.remove();
       if (message.deaf) complain(`turns are not told while you speak (${message.deaf}); the recording has them`);
       if (ready && call) {
         const talking = message.talking;
@@ -168,9 +171,11 @@
     ended(message) {
       const why = message.reason;
       if (call) end(why ? `the session ended: ${why}` : "");
+      closing = false;
       state(`ended; ${message.session} is kept`);
+      controls();
     },
-    error(message) { end(message.message); },
+    error(message) { end(message.message); closing = false; controls(); },
   };
 
   function level(side, db) {
@@ -212,7 +217,7 @@
 
   function controls() {
     byId("start").textContent = call ? "Stop" : "Start";
-    byId("start").disabled = socket.readyState !== WebSocket.OPEN || (Boolean(call) && !ready);
+    byId("start").disabled = socket.readyState !== WebSocket.OPEN || closing || (Boolean(call) && !ready);
     byId("mute").disabled = !ready || pushing;
     byId("mute").hidden = pushing;
     byId("mute").setAttribute("aria-pressed", String(muted));
