@@ -35,6 +35,8 @@ FILES = {
 MAX_MESSAGE_BYTES = 256 << 10
 """Of the page; an offer has some kilobytes."""
 CLOSE_TIMEOUT_S = 5.0
+KEEP_TIMEOUT_S = 60.0
+"""How long the recording of a session under way is waited for; a second Ctrl-C does not wait."""
 HEARTBEAT_S = 10.0
 """A page that does not answer a ping so long is gone: a phone that was switched off."""
 
@@ -115,10 +117,17 @@ async def serve_page(studio: Studio, *, host: str = "127.0.0.1", port: int = 0) 
         door.port = runner.addresses[0][1]
         yield Page(url=door.url(shown), fingerprint=certificate.fingerprint if certificate else "")
     finally:
-        for visiting in list(visits):
+        for visiting in visits:
             visiting.stop()
-            await visiting.close()
-        await runner.cleanup()  # waits for the visits
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(KEEP_TIMEOUT_S):
+                    for visiting in list(visits):
+                        await visiting.kept()
+        finally:
+            for visiting in list(visits):
+                await visiting.close()
+            await runner.cleanup()  # waits for the visits
 
 
 def _is_loopback(host: str) -> bool:

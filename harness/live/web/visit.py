@@ -47,6 +47,7 @@ class Visit:
         self._take: Take | None = None
         self._stopped = False
         self._noted_ms: float | None = None
+        self._over = asyncio.Event()
 
     async def run(self) -> None:
         studio = self._studio
@@ -64,6 +65,11 @@ class Visit:
         self._stopped = True
         if self._take is not None:
             self._take.session.stop()
+
+    async def kept(self) -> None:
+        """Wait until a session that has begun is over, and on disk."""
+        if self._take is not None and self._take.session.ready.is_set():
+            await self._over.wait()
 
     async def close(self) -> None:
         """Show the page out; `run` returns when the session under way has ended."""
@@ -137,6 +143,7 @@ class Visit:
         studio = self._studio
         take = Take(studio, call, _facts(asked.facts), push_to_talk=asked.push_to_talk)
         session, studio.count, self._take = take.session, studio.count + 1, take
+        self._over.clear()
 
         def heard(samples: Int16, t_ns: int, lost: bool) -> None:
             take.feed.hear(samples, t_ns)
@@ -151,6 +158,7 @@ class Visit:
             looking.cancel()
             take.loudspeaker.stop()
             self._take = None
+            self._over.set()
         studio.results.append(result)
         await self._send(take.look(studio.rig.clock.now_ns()))
         await self._send({"type": "ended", "session": take.name, "reason": result.reason})

@@ -22,13 +22,14 @@ from harness.core.profile import Profile
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import load_session
 from harness.live.session import LiveSession
+from harness.live.web import server
 from harness.live.web.server import FILES, Page, _reachable, serve_page
 from harness.live.web.studio import ANCHOR, Studio
 from harness.live.web.visit import WORTH_NOTING_MS
 from harness.run.recorder import RecordingError
 from harness.run.rig import Rig
 from harness.run.runner import SessionOptions
-from tests.run.fakes import FakePeer
+from tests.run.fakes import FakePeer, FakeSession
 
 pytestmark = pytest.mark.loopback
 CLOCK = SystemClock()
@@ -208,6 +209,22 @@ def test_sessions_are_held_one_after_the_other_and_kept(tmp_path: Path) -> None:
     notes = [event.message for event in session.of(Note) if event.code == "browser_delay"]
     assert [event.code for event in session.of(Note)].count("echo") == 1
     assert [note.split(" ms")[0].rsplit(" ", 1)[1] for note in notes] == ["35", "55"]
+
+
+def test_a_peer_that_is_slow_to_leave_costs_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(connection: FakeSession) -> None:
+        await asyncio.sleep(1.0)
+
+    async def body(held: Held) -> None:
+        async with held.visit() as visitor:
+            await visitor.send(type="start", sdp="offer")
+            await visitor.until("ready")
+            speak(held.calls[0], 5)
+
+    monkeypatch.setattr(FakeSession, "close", slow)
+    monkeypatch.setattr(server, "CLOSE_TIMEOUT_S", 0.1)
+    assert len(served(body, tmp_path / "run").results) == 1
+    assert RunDirectory(tmp_path / "run").finished() == ["00000-live"]
 
 
 def test_what_goes_wrong_is_said_in_a_line_and_the_page_goes_on(tmp_path: Path) -> None:
