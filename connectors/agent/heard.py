@@ -90,6 +90,7 @@ class Heard:
         cut = samples < plan.samples
         edges = sound_edges(plan.sound[:samples], plan.rate_hz) if cut else plan.edges
         begin_ns = end_ns = None
-        if edges is not None:
-            begin_ns, end_ns = sounding.instant_of(edges.start), sounding.instant_of(edges.end - 1)
+        if edges is not None and 0 < samples <= sounding.sent:
+            last = min(edges.end, samples) - 1  # sound that was not sent is not heard
+            begin_ns, end_ns = sounding.instant_of(min(edges.start, last)), sounding.instant_of(last)
         self._record(("heard", self._session, response, begin_ns, end_ns, samples, cut))

@@ -63,7 +63,7 @@ def test_a_run_of_a_benchmark(tmp_path: Path, queries) -> None:
     to, alive = peer(history=True), list[int]()
 
     def progress(result, done, total) -> None:
-        alive.append(sum(isinstance(each, Clip) for each in gc.get_objects()))
+        alive.append(sum(type(each) is Clip for each in gc.get_objects()))
 
     assert hold(tmp_path / "run", to, queries, progress) == SuiteResult(held=4, kept=0)
     assert to.connects == 3  # nothing can be said of the query without sound

@@ -119,6 +119,16 @@ def test_a_listener_who_falls_silent_has_heard_what_was_played_by_then() -> None
     assert records[0][3:] == (None, None, 400, True)
 
 
+def test_of_an_answer_that_was_planned_to_break_off_only_what_was_sent_is_heard() -> None:
+    heard, records = heard_of(("resp_1", 1600, 200, 1000))
+    heard.begins(msgspec.structs.replace(plan_of(SOUND), samples=1600))
+    heard.said("resp_1", 1600, 200 * MS, 1000 * MS)
+    heard.over("resp_1", cut_ns=9000 * MS)
+    assert records[-1][3] == (1200 + 91) * MS
+    assert records[-1][4] == pytest.approx(1400 * MS, abs=MS // 8)
+    assert records[-1][5:] == (1600, False)
+
+
 def test_silence_that_is_behind_delays_the_sound_after_it() -> None:
     heard, records = heard_of(("", 0, 100, 1000), ("", 0, 100, 1130), ("resp_1", 3200, 400, 1200))
     heard.over("resp_1")
