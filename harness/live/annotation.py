@@ -96,7 +96,7 @@ def _turns(session: Session, annotator: Annotator) -> list[TurnStarted]:
         turn = TurnStarted(
             t_ns=media.instant_of(start),
             turn=len(found),
-            query=f"live-{len(found) + 1:03d}",
+            query=_query(session.header.session, len(found) + 1),
             clip_sample=low,
             clip_samples=high - low,
             speech_start=start,
@@ -105,6 +105,13 @@ def _turns(session: Session, annotator: Annotator) -> list[TurnStarted]:
         )
         found.append(turn)
     return _with_words(session, found)
+
+
+def _query(session: str, number: int) -> str:
+    """A name that no other turn of the run has: `live-001` in its first session, `live-2-001` in its second."""
+    place = session.partition("-")[0]
+    later = f"{int(place) + 1}-" if place.isdecimal() and int(place) else ""
+    return f"live-{later}{number:03d}"
 
 
 def _grouped(session: Session, media: _Media) -> list[_Stretch]:

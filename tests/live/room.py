@@ -61,6 +61,7 @@ def hold(
     shelf: Shelf | None = None,
     options: SessionOptions | None = None,
     push_to_talk: bool = False,
+    name: str = "00000-live",
 ) -> tuple[Any, LiveSession, Shelf]:
     """Hold a session while `speak(session, rig)` runs; it stops when that returns. (result, session, shelf)."""
     shelf = shelf or Shelf()
@@ -99,6 +100,7 @@ def hold(
             source=spoken_into,
             speaker=Speaker(spoken_into.rate_hz),
             push_to_talk=push_to_talk,
+            name=name,
         )
 
         async def spoken() -> None:

@@ -62,6 +62,16 @@ def test_turns_are_marked_as_their_clips_are_and_scored(tmp_path: Path) -> None:
         assert row["first_audible_ms"] == pytest.approx(packet_ms + 100, abs=10)
 
 
+def test_turns_of_a_runs_sessions_have_names_of_their_own(tmp_path: Path) -> None:
+    """Intervals are over queries: what was said first in two sessions is not one."""
+    names = ("00000-live", "00001-live")
+    for name in names:
+        hold_two_turns(tmp_path, name=name)
+        put_turns(tmp_path / "sessions" / name, OURS)
+    turns = [turn.query for name in names for turn in load_session(tmp_path / "sessions" / name).of(TurnStarted)]
+    assert turns == ["live-001", "live-002", "live-2-001", "live-2-002"]
+
+
 def test_a_pause_is_no_end_and_an_answer_makes_one(tmp_path: Path) -> None:
     clip, samples = said("en-03", 1.0)
     again = np.concatenate([samples, clip.samples, np.zeros(RATE, np.int16)])
