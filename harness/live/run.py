@@ -22,7 +22,7 @@ from harness.run.calibration import stored_calibration
 from harness.run.peers import DEFAULT_PEER, make_peer
 from harness.run.quiet import Priority
 from harness.run.runner import SessionOptions
-from harness.run.suite import prepare_directory
+from harness.run.suite import check_new, prepare_directory
 
 SUITE = "live"
 SESSION = "00000-live"
@@ -49,6 +49,12 @@ def live_peer(request: LiveRequest, clock: Clock) -> Peer:
         can = " or ".join(peer.profile.turns) or "none"
         raise ConfigError(f"{peer.label} cannot do --turn {turn}; it has: {can}")
     return peer
+
+
+def check_out(request: LiveRequest, peer: Peer) -> None:
+    """Raises ConfigError for a directory that no new run can go into."""
+    (directory,) = run_directories([peer], SUITE, request.out)
+    check_new(directory)
 
 
 def live_directory(request: LiveRequest, peer: Peer, device: dict[str, Any]) -> RunDirectory:

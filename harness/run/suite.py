@@ -224,6 +224,14 @@ def _unfolded(session: SessionPlan, moved: Mapping[str, tuple[int, str]]) -> Ite
         yield session
 
 
+def check_new(directory: RunDirectory) -> None:
+    """Raises ConfigError where something stands that a new run would mix with."""
+    if directory.exists() and directory.finished():
+        raise ConfigError(f"{directory.path} already holds a run: choose another --out, or go on with --resume")
+    if not directory.exists() and directory.path.exists() and any(directory.path.iterdir()):
+        raise ConfigError(f"{directory.path} exists and is no run directory: choose another --out")
+
+
 def prepare_directory(
     directory: RunDirectory,
     peer: Peer,
@@ -238,15 +246,12 @@ def prepare_directory(
 
     Raises ConfigError for an existing directory without resume, and for a changed configuration, naming the key.
     """
-    if directory.exists() and (resume or directory.finished()):
-        if not resume:
-            raise ConfigError(f"{directory.path} already holds a run: choose another --out, or go on with --resume")
+    if resume and directory.exists():
         _same(directory.info().config, config)
         return
     if resume:
         raise ConfigError(f"--resume: {directory.path} holds no run; leave --resume away to begin one")
-    if not directory.exists() and directory.path.exists() and any(directory.path.iterdir()):
-        raise ConfigError(f"{directory.path} exists and is no run directory: choose another --out")
+    check_new(directory)
     info = RunInfo(
         peer=peer.label,
         suite=suite,

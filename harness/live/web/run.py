@@ -13,7 +13,7 @@ from harness.core.clock import Clock
 from harness.core.connector import Peer
 from harness.core.errors import ConnectorError, HarnessError
 from harness.core.run_directory import RunDirectory
-from harness.live.run import LiveRequest, ending, live_directory, live_peer
+from harness.live.run import LiveRequest, check_out, ending, live_directory, live_peer
 from harness.live.web.call import NewCall
 from harness.live.web.server import Page, serve_page
 from harness.live.web.studio import Studio
@@ -46,6 +46,7 @@ def hold_page(
     Raises HarnessError.
     """
     peer = live_peer(request, clock)
+    check_out(request, peer)
     return run_async(lambda: _serve(request, options, new_call, clock, on_page, peer))
 
 

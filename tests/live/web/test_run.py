@@ -59,3 +59,10 @@ def test_ctrl_c_ends_the_page_and_what_nobody_used_leaves_nothing(tmp_path: Path
 def test_a_peer_that_nobody_can_speak_with_is_told_before_anything_is_served() -> None:
     with pytest.raises(ConfigError, match="there is no live session with it"):
         hold_page(LiveRequest(peer="chat:http://127.0.0.1:1"), PageOptions(), no_call, CLOCK, lambda page: None)
+
+
+@pytest.mark.unit
+def test_a_directory_that_is_in_use_is_told_before_anything_is_served(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(ConfigError, match="is no run directory: choose another --out"):
+        hold_page(LiveRequest(out=tmp_path), PageOptions(), no_call, CLOCK, lambda page: pytest.fail("served"))
