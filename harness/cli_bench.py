@@ -108,7 +108,7 @@ def bench_command(**options: Any) -> None:
     from harness.run.bench import BenchRequest, run_bench
     from harness.run.peers import DEFAULT_PEER
     from harness.run.plan import PlanOptions
-    from harness.run.runner import SessionOptions
+    from harness.run.session_plan import SessionOptions
     from harness.run.suite import SuiteOptions
 
     check_suite_options(options)

@@ -184,7 +184,7 @@ def _annotator() -> Annotator:
 def _request(options: dict[str, Any]) -> LiveRequest:
     from harness.live.run import LiveRequest
     from harness.run.peers import DEFAULT_PEER
-    from harness.run.runner import SessionOptions
+    from harness.run.session_plan import SessionOptions
 
     return LiveRequest(
         peer=options["peer"] or DEFAULT_PEER,

@@ -61,7 +61,7 @@ def doctor_command(as_json: bool, peer: str | None, **options: Any) -> None:
 def _doctor_peer(peer: str, options: dict[str, Any], *, as_json: bool) -> None:
     from harness.report.peer_check import print_peer_check
     from harness.run.peer_doctor import PeerRequest, examine_peer
-    from harness.run.runner import SessionOptions
+    from harness.run.session_plan import SessionOptions
     from scenarios.pack import load_pack
 
     if options["wire"] and options["out"] is None:

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import soundfile
 
-from harness import cli
 from harness.core.audio import Float32
 from harness.core.events import TurnStarted
 from harness.core.run_directory import RunDirectory
 from harness.core.scorer import Unscored
 from harness.engines.asr import Transcript, Word
 from scoring.duplex.presets import words
+from tests.command import Command, command
 from tests.scenarios.recorded import clip, laid, only
 
 pytestmark = pytest.mark.unit
 
 RATE = 24_000
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Answer]
 
 
 @pytest.fixture
@@ -45,18 +30,7 @@ def firstpacket(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
 
-    def run(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["firstpacket", *map(str, arguments)])
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as exc:
-            code = exc.code or 0
-        said = capsys.readouterr()
-        assert isinstance(code, int)
-        return Answer(code, said.out, said.err)
-
-    return run
+    return command(monkeypatch, capsys)
 
 
 def intervals(path: Path) -> Path:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from harness import cli
 from harness.engines.cache import CACHE_VARIABLE, cache_dir
+from tests.command import Command, command
 from tests.engines.packages import scoring_packages
 from tests.run.live import clip
 from tests.scenarios.benchmarks.made import row, write_rows, write_sound
@@ -25,19 +23,6 @@ SETS: dict[str, list[dict[str, Any]]] = {
 EVERY = ("--asr", "recorded", "--mos", "none")
 
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Answer]
-
-
 @pytest.fixture
 def firstpacket(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
     """The command, run in an empty folder and in this process, with the models that the machine has cached."""
@@ -45,18 +30,7 @@ def firstpacket(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "140")
 
-    def run(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["firstpacket", *map(str, arguments)])
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as exc:
-            code = exc.code or 0
-        said = capsys.readouterr()
-        assert isinstance(code, int)
-        return Answer(code, said.out, said.err)
-
-    return run
+    return command(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 import soundfile
 
-from harness import cli
 from harness.core.run_directory import RunDirectory
 from scenarios.benchmarks import spoken
+from tests.command import Command, command
 from tests.run.live import clip
 from tests.scenarios.benchmarks.made import CLEAN, KNOWLEDGE, ROBUST, ROUND, write_rows, write_sound, write_sounds
 from tests.scenarios.benchmarks.test_spoken import Voice
 
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Answer]
 SUITE = ("bench", "--suite", "vocalbench-zh", "--data")
 
 
@@ -40,18 +24,7 @@ def firstpacket(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("FIRSTPACKET_CACHE", str(tmp_path / "cache"))
 
-    def run(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["firstpacket", *map(str, arguments)])
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as exc:
-            code = exc.code or 0
-        said = capsys.readouterr()
-        assert isinstance(code, int)
-        return Answer(code, said.out, said.err)
-
-    return run
+    return command(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from harness.run.bench import run_directories
 from harness.run.calibration import stored_calibration
 from harness.run.peers import DEFAULT_PEER, make_peer
 from harness.run.quiet import Priority
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import check_new, prepare_directory
 
 SUITE = "live"

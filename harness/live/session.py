@@ -26,7 +26,8 @@ from harness.live.speaker import Speaker
 from harness.live.turns import LiveTurns
 from harness.run.ear_channel import Conclude, Sound
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions, SessionPlan, SessionRunner
+from harness.run.runner import SessionRunner
+from harness.run.session_plan import SessionOptions, SessionPlan
 from harness.run.voice_heard import VoiceHeard
 
 REMEMBERED = 32

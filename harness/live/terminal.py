@@ -27,7 +27,7 @@ from harness.live.transcript import Transcript
 from harness.live.view import SHOWN_TURNS, Snapshot
 from harness.run.bench import run_async
 from harness.run.rig import Rig
-from harness.run.runner import SessionResult
+from harness.run.session_plan import SessionResult
 
 PICTURE_NS = 100 * NS_PER_MS
 NOTICES = 4

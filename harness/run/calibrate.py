@@ -30,8 +30,8 @@ from harness.run.plan import PlanOptions
 from harness.run.progress import duration
 from harness.run.quiet import Priority, priority
 from harness.run.replay import score
-from harness.run.runner import SessionOptions
 from harness.run.sentinel import HostNoise
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import SuiteOptions
 
 SCHEMA = 1

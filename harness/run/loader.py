@@ -15,7 +15,7 @@ import msgspec
 
 from harness.core.errors import PrerequisiteError
 from harness.core.query import Deferred, Query
-from harness.run.runner import SessionPlan
+from harness.run.session_plan import SessionPlan
 
 NICENESS = 10
 

@@ -17,7 +17,8 @@ from harness.run.bench import run_async
 from harness.run.peer_check import PeerCheck, check_turn
 from harness.run.peers import make_peer
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions, SessionPlan, SessionRunner
+from harness.run.runner import SessionRunner
+from harness.run.session_plan import SessionOptions, SessionPlan
 
 SESSION = "doctor"
 

@@ -10,7 +10,7 @@ import msgspec
 from harness.core.query import Query
 from harness.core.run_directory import slug
 from harness.core.session.writer import PARTIAL
-from harness.run.runner import SessionPlan
+from harness.run.session_plan import SessionPlan
 
 
 class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):

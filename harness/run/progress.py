@@ -10,7 +10,7 @@ import sys
 from typing import TextIO
 
 from harness.core.clock import Clock
-from harness.run.runner import SessionResult
+from harness.run.session_plan import SessionResult
 
 PLAIN_EVERY_S = 15.0
 """Without a terminal a line is printed this often."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from types import TracebackType
 from typing import Self, TextIO
 
+from harness.core.audio import NS_PER_S
+from harness.core.clock import SystemClock
 from harness.run.progress import duration
 
 QUIET_S = 2.0
@@ -20,14 +21,15 @@ class ReplayProgress:
         self._what = what
         self._stream = stream or sys.stderr
         self._shown = shown and self._stream.isatty()
-        self._begin_s = time.monotonic()
+        self._clock = SystemClock()
+        self._begin_ns = self._clock.now_ns()
         self._said = False
 
     def __enter__(self) -> Self:
         return self
 
     def __call__(self, done: int, total: int) -> None:
-        spent_s = time.monotonic() - self._begin_s
+        spent_s = (self._clock.now_ns() - self._begin_ns) / NS_PER_S
         if not self._shown or spent_s < QUIET_S:
             return
         self._said = True

@@ -22,7 +22,8 @@ from harness.run.cue_report import NOT_RUN
 from harness.run.ear_desk import BEHIND_NS
 from harness.run.microphone import Microphone
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions, SessionPlan, SessionRunner
+from harness.run.runner import SessionRunner
+from harness.run.session_plan import SessionOptions, SessionPlan
 from harness.run.voice_heard import VoiceHeard
 
 LISTEN_NS = 5_200 * NS_PER_MS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from types import TracebackType
 from typing import Self, TextIO
 
+from harness.core.audio import NS_PER_S
+from harness.core.clock import SystemClock
 from harness.run.progress import duration
 
 DRAW_EVERY_S = 0.2
@@ -22,11 +23,12 @@ class ScoreProgress:
         self._terminal = self._stream.isatty()
         self._begun_s: dict[str, float] = {}
         self._counts: dict[str, tuple[int, int]] = {}
-        self._drawn_s = time.monotonic()
+        self._clock = SystemClock()
+        self._drawn_s = self._clock.now_ns() / NS_PER_S
         self._said = False
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        now_s = time.monotonic()
+        now_s = self._clock.now_ns() / NS_PER_S
         self._begun_s.setdefault(stage, now_s)
         self._counts[stage] = (done, total)
         every_s = DRAW_EVERY_S if self._terminal else PLAIN_EVERY_S

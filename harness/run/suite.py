@@ -23,7 +23,8 @@ from harness.run.plan import PlanOptions, plan_sessions
 from harness.run.progress import duration
 from harness.run.quiet import hold
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions, SessionPlan, SessionResult, SessionRunner
+from harness.run.runner import SessionRunner
+from harness.run.session_plan import SessionOptions, SessionPlan, SessionResult
 
 RETRY_WAITS_S = (1.0, 4.0)
 """Pauses before a session whose connection failed in a way that may pass is held again."""

@@ -14,7 +14,7 @@ from harness.live.session import LiveSession
 from harness.live.source import Source
 from harness.live.speaker import Speaker
 from harness.run.pacer import Pacer, Slots
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.virtual import run_virtual, virtual_timer
 from tests.run.fakes import InlineDesk
 

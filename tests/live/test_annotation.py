@@ -12,7 +12,7 @@ from harness.core.events import AudioReceived, ResponseDone, TurnEnded, TurnStar
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import load_session
 from harness.live.annotation import Annotator, put_turns
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from scenarios.annotator import annotate, annotator_name
 from scoring.timing.scorer import TimingScorer
 from tests.live.room import RATE, hold, play_in

@@ -27,7 +27,7 @@ from harness.core.session.reader import load_session
 from harness.live.duplex import Duplex
 from harness.live.echo import Guard, Headphones
 from harness.run.ear_channel import Started, Stopped
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from tests.live.room import RATE, Shelf, hold
 from tests.live.simulated import SimulatedDevice
 from tests.run.fakes import FakeConnection, InlineDesk, ToneQuery

@@ -25,7 +25,7 @@ from harness.core.events import (
 from harness.core.profile import Profile
 from harness.live import speaker
 from harness.live.source import Source
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from scenarios.pack import load_pack
 from tests.live.room import RATE, hold, play_in
 from tests.run.fakes import FakeConnection, ToneQuery

@@ -14,7 +14,7 @@ from harness.cli import cli
 from harness.core.connector import PeerOptions
 from harness.run.bench import BenchRequest, run_bench
 from harness.run.replay import score, write_scores
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import SuiteOptions
 from scenarios.pack import load_pack
 

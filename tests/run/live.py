@@ -11,7 +11,7 @@ from harness.core.session.reader import Session
 from harness.run.bench import BenchOutcome, BenchRequest, run_bench
 from harness.run.plan import PlanOptions
 from harness.run.replay import score, write_scores
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import SuiteOptions
 from scenarios.pack import load_pack
 

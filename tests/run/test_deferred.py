@@ -15,7 +15,7 @@ from harness.core.events import CommandSent, TurnEnded
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import Session
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult
 from scenarios.benchmarks.query import BenchmarkQuery
 from scenarios.clip import Clip

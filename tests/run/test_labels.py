@@ -14,7 +14,8 @@ from harness.core.run_directory import RunDirectory
 from harness.run.labels import distinct
 from harness.run.peers import make_peer
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions, SessionPlan, SessionRunner
+from harness.run.runner import SessionRunner
+from harness.run.session_plan import SessionOptions, SessionPlan
 from tests.run.fakes import FakePeer, ToneQuery
 
 

@@ -43,7 +43,7 @@ from harness.core.session.header import AudioInfo, ClockInfo, Header, PeerInfo
 from harness.report.peer_check import print_peer_check
 from harness.run.peer_check import PeerCheck, check_turn
 from harness.run.peer_doctor import PeerRequest, examine_peer
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from tests.run.fakes import ToneQuery
 
 MS = 1_000_000

@@ -19,8 +19,8 @@ from harness.core.events import (
 )
 from harness.core.profile import Profile
 from harness.run.pacer import Pacer, Slots
-from harness.run.runner import SessionOptions, SessionPlan
 from harness.run.scenario_session import ScenarioRunner
+from harness.run.session_plan import SessionOptions, SessionPlan
 from harness.run.virtual import run_virtual, virtual_timer
 from scenarios.pack import load_pack
 from scenarios.play import ScenarioPlay

@@ -14,7 +14,7 @@ from harness.run import suite as suite_module
 from harness.run.plan import PlanOptions
 from harness.run.quiet import hold
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult, begun, prepare_directory
 from tests.run.fakes import FakePeer, ToneQuery
 

@@ -36,7 +36,7 @@ from harness.run.microphone import Microphone
 from harness.run.pacer import Pacer, Slots
 from harness.run.plan import PlanOptions
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult
 from tests.run.fakes import FakeConnection, FakePeer, FakeSession, ToneQuery
 from tests.run.live import Held, hold

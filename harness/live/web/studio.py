@@ -16,7 +16,7 @@ from harness.live.web.call import Call, NewCall
 from harness.live.web.feed import Feed
 from harness.live.web.loudspeaker import Loudspeaker
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions, SessionResult
+from harness.run.session_plan import SessionOptions, SessionResult
 
 ANCHOR = "RTP arrival (a browser tells no instant of capture), less Opus' look-ahead"
 """For `MediaAnchor.source`."""

@@ -27,7 +27,7 @@ from harness.core.events import AudioReceived, AudioSent, CommandSent, Connectio
 from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import Session, load_session
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import PeerRun, Suite, SuiteOptions
 from scoring.timing.recording import Recording
 from scoring.timing.rows import session_rows

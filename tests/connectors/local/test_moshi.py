@@ -23,7 +23,7 @@ from harness.core.session.reader import load_session
 from harness.core.weights_mark import has_random_weights
 from harness.run.plan import PlanOptions
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import PeerRun, Suite, SuiteOptions
 from scoring.timing.rows import session_rows
 from tests.engines.packages import scoring_packages

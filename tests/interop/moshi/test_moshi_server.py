@@ -19,7 +19,7 @@ from harness.core.run_directory import RunDirectory
 from harness.core.session.reader import Session, load_session
 from harness.run.plan import PlanOptions
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from harness.run.suite import PeerRun, Suite, SuiteOptions, SuiteResult
 from scoring.timing.rows import session_rows
 from tests.interop.environments import environment

@@ -29,7 +29,7 @@ from harness.live.web.server import serve_page
 from harness.live.web.studio import ANCHOR, Studio
 from harness.run.peers import make_peer
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from scenarios.annotator import annotate, annotator_name
 from scenarios.pack import load_pack
 from scoring.timing.scorer import TimingScorer

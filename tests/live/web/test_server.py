@@ -28,7 +28,7 @@ from harness.live.web.studio import ANCHOR, Studio
 from harness.live.web.visit import WORTH_NOTING_MS
 from harness.run.recorder import RecordingError
 from harness.run.rig import Rig
-from harness.run.runner import SessionOptions
+from harness.run.session_plan import SessionOptions
 from tests.run.fakes import FakePeer, FakeSession
 
 pytestmark = pytest.mark.loopback
